@@ -1,0 +1,1 @@
+"""Plans and operations: what a session's references point at."""

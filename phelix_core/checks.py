@@ -1,0 +1,121 @@
+"""Checks on request fields: small frozen objects that hold one function each.
+
+The command line runs a check itself; pydantic finds the same one through
+`__get_pydantic_core_schema__`, so that one declaration serves every surface. A check answers with
+the value to keep, or raises `CheckFailed` with a sentence for the person who typed it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from re import compile as compile_pattern
+from typing import Any
+
+from phelix_core.text import TextRefused, utf8_size
+
+
+class CheckFailed(ValueError):
+    """A value is not acceptable; the message says what would be."""
+
+
+class Surface(Enum):
+    """Where a command is called from; written as `via` on each event."""
+
+    CLI = "cli"
+    MCP = "mcp"
+    TUI = "tui"
+
+
+@dataclass(frozen=True, slots=True)
+class Help:
+    """One line about a field, for help texts, schemas and forms."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """The singular name a list-valued field has on the command line, such as `plan` for `plans`."""
+
+    name: str
+
+
+class Only:
+    """The surfaces that carry a field; absent from all others, not merely hidden."""
+
+    def __init__(self, *surfaces: Surface) -> None:
+        self.surfaces = frozenset(surfaces)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One function on one value, with the JSON Schema keywords that tell of it."""
+
+    apply: Callable[[Any], Any]
+    schema: Mapping[str, object] = field(default_factory=dict[str, object])
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        """Give pydantic the same function, after its own type check."""
+        from pydantic_core import core_schema  # noqa: PLC0415 - the command line must start without pydantic
+
+        return core_schema.no_info_after_validator_function(self.apply, handler(source))
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> Any:
+        """Add this check's keywords to the field's JSON Schema."""
+        return {**handler(core), **self.schema}
+
+
+def full_match(pattern: str, what: str) -> Check:
+    """Accept text that matches `pattern` from end to end (no trailing newline slips through)."""
+    compiled: list[Any] = []
+
+    def apply(value: str) -> str:
+        if not compiled:
+            compiled.append(compile_pattern(pattern))
+        if compiled[0].fullmatch(value) is None:
+            raise CheckFailed(f"expected {what}")
+        return value
+
+    return Check(apply, {"pattern": f"^{pattern}$"})
+
+
+def at_least(minimum: int) -> Check:
+    """Accept integers from `minimum` to 2^53, the range that JSON keeps exactly."""
+
+    def apply(value: int) -> int:
+        if not minimum <= value <= MAX_INTEGER:
+            raise CheckFailed(f"expected a whole number of at least {minimum}")
+        return value
+
+    return Check(apply, {"minimum": minimum, "maximum": MAX_INTEGER})
+
+
+def one_of(*values: str) -> Check:
+    """Accept exactly one of `values`."""
+
+    def apply(value: str) -> str:
+        if value not in values:
+            raise CheckFailed(f"expected one of {', '.join(values)}")
+        return value
+
+    return Check(apply, {"enum": list(values)})
+
+
+def capped(cap: int) -> Check:
+    """Accept text of at most `cap` UTF-8 bytes as sent, free of NUL and lone surrogates; never cut."""
+
+    def apply(value: str) -> str:
+        try:
+            size = utf8_size(value)
+        except TextRefused as refused:
+            raise CheckFailed(str(refused)) from None
+        if size > cap:
+            raise CheckFailed(f"{size} bytes of UTF-8 are over the cap of {cap}; shorten it, it is never cut")
+        return value
+
+    return Check(apply, {"description": f"At most {cap} bytes of UTF-8."})
+
+
+MAX_INTEGER = 2**53
+POSITIVE = at_least(1)
+NATURAL = at_least(0)

@@ -1,0 +1,1 @@
+"""The command line: words to a command, an envelope to text."""

@@ -1,0 +1,118 @@
+"""The process's edge: argv in; one answer on stdout, narration on stderr, an exit status out.
+
+stdout carries the answer and nothing else; whatever a command prints goes to stderr. No input ends in a
+traceback: what nobody foresaw is `INTERNAL`, with a report file named on stderr. Source: surfaces page,
+Envelope.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from phelix_core import VERSION
+from phelix_core.checks import Surface
+from phelix_core.cli.options import Call, HelpAsked, parse, wants_json
+from phelix_core.commands.environment import open_environment
+from phelix_core.commands.registry import Effect, validate
+from phelix_core.commands.run import run
+from phelix_core.envelope import Envelope
+from phelix_core.errors import Cancelled, InternalError, PhelixError
+from phelix_core.settings import load_settings
+
+PROGRAMS: Final = {
+    "tui": "phelix_tui.app:main",
+    "completion": "phelix_core.cli.completion:main",
+}
+"""Programs that commands start, by name: the one place that names what stands above the command line."""
+
+_INTERRUPTED = 130
+
+
+class Interrupted(Cancelled):
+    """Interrupted; nothing was left half-written."""
+
+    exit_code = _INTERRUPTED
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; answers the exit status."""
+    argv = list(sys.argv[1:] if argv is None else argv)
+    try:
+        status = _answer(argv)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has gone: keep the interpreter from complaining while it flushes on the way out.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return status
+
+
+def _answer(argv: list[str]) -> int:
+    if argv[:1] in (["--version"], ["-V"]):
+        print(f"phelix {VERSION}")
+        return 0
+    try:
+        return _called(parse(argv))
+    except HelpAsked as asked:
+        print(asked, end="")
+        return 0
+    except PhelixError as error:
+        return _print(Envelope(error=error), as_json=wants_json(argv))
+    except KeyboardInterrupt:
+        return _print(Envelope(error=Interrupted()), as_json=wants_json(argv))
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the process's edge: nothing unforeseen may end in a traceback
+        return _print(Envelope(error=unforeseen(error)), as_json=wants_json(argv))
+
+
+def _called(call: Call) -> int:
+    options = {"theme": call.raw.get("theme"), "read_only": call.raw.get("read_only") is True}
+    settings = load_settings(os.environ, data_dir=call.data_dir, **options)  # pyright: ignore[reportArgumentType]
+    if call.command.effect is Effect.PROGRAM:
+        request = validate(call.command, call.raw, Surface.CLI)
+        return _start(PROGRAMS[call.command.name])(request, settings)
+    env = open_environment(settings, Surface.CLI)
+    envelope = run(call.command, call.raw, env, dry_run=call.dry_run, expect_digest=call.expect_digest)
+    if envelope.error is None and not call.json:
+        from phelix_core.cli.render import print_result  # noqa: PLC0415 - a JSON answer needs no rendering
+
+        print_result(envelope.result, call, settings)
+        return envelope.exit_code
+    return _print(envelope, as_json=call.json, no_color=call.no_color)
+
+
+def _start(program: str):  # noqa: ANN202 - a program's main, known only at the call
+    from importlib import import_module  # noqa: PLC0415 - only programs need it
+
+    module, _, attribute = program.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def _print(envelope: Envelope, *, as_json: bool, no_color: bool = False) -> int:
+    """The envelope to stdout where JSON was asked for, the human account of a failure to stderr."""
+    if as_json:
+        sys.stdout.write(envelope.json())
+    if envelope.error is not None:
+        from phelix_core.cli.render import print_error  # noqa: PLC0415 - a JSON answer needs no rendering
+
+        print_error(envelope, no_color=no_color)
+    return envelope.exit_code
+
+
+def unforeseen(error: Exception) -> InternalError:
+    """Write a redacted report of a fault nobody foresaw; answers the error that names its file."""
+    import tempfile  # noqa: PLC0415 - only faults need it
+    import traceback  # noqa: PLC0415 - only faults need it
+
+    from phelix_core.redaction import redact  # noqa: PLC0415 - only faults need it
+
+    text = redact("".join(traceback.format_exception(error)))
+    try:
+        descriptor, path = tempfile.mkstemp(prefix="phelix-report-", suffix=".txt")
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
+            file.write(f"phelix {VERSION}, Python {sys.version}\n\n{text}")
+    except OSError:
+        return InternalError(hint="No report could be written.")
+    return InternalError(hint=f"A report without secrets is in {path}.", details={"report": path})

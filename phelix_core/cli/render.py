@@ -1,0 +1,218 @@
+"""Answers for people: rich tables on a terminal, plain and stable text elsewhere; errors on stderr.
+
+One renderer a result type, found in one table. Text from records was made safe in the views; nothing
+here is parsed as markup.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TextIO
+from unicodedata import combining, east_asian_width
+
+from phelix_core.cli.options import Call
+from phelix_core.clock import SystemClock
+from phelix_core.commands.demo import DemoWritten
+from phelix_core.commands.doctor import Examination
+from phelix_core.commands.run import WritePlan
+from phelix_core.commands.session import Pruned, SessionList, ShownSession
+from phelix_core.envelope import Envelope
+from phelix_core.sessions.model import ACTIVE, Session
+from phelix_core.settings import Settings
+from phelix_core.strictjson import dumps, plain
+from phelix_core.text import SafeStr, visible, visible_block
+from phelix_core.views import story
+from phelix_core.views.confirmation import confirmation
+from phelix_core.views.rows import session_row
+
+_ROLES: Final = {
+    "st-active": "green",
+    "st-stale": "yellow",
+    "st-completed": "cyan",
+    "st-failed": "red",
+    "st-cancelled": "bright_black",
+    "st-unread": "red",
+    "ref-present": "green",
+    "ref-missing": "red",
+    "ref-unavailable": "red",
+    "ref-unknown": "bright_black",
+    "ok": "green",
+    "warn": "yellow",
+    "fail": "red",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a drawing may need to know beside the result."""
+
+    filtered: bool
+    stale_after_ms: int
+
+
+Cell = tuple[SafeStr | str, str]
+"""Text and its role, "" for none."""
+
+
+class Page:
+    """Lines and tables on one stream, with colour only where a person looks at a terminal."""
+
+    def __init__(self, stream: TextIO, *, no_color: bool) -> None:
+        self._stream = stream
+        self._console: Any = None
+        if stream.isatty() and os.environ.get("TERM") != "dumb":
+            from rich.console import Console  # noqa: PLC0415 - plain output and JSON start without rich
+
+            self._console = Console(file=stream, highlight=False, markup=False, no_color=no_color or None)
+
+    def line(self, *cells: Cell | str) -> None:
+        """One line of text; cells follow each other without a gap."""
+        parts = [(cell, "") if isinstance(cell, str) else cell for cell in cells]
+        if self._console is None:
+            self._stream.write("".join(text for text, _ in parts) + "\n")
+            return
+        from rich.text import Text  # noqa: PLC0415 - on a terminal only
+
+        self._console.print(Text.assemble(*((text, _ROLES.get(role, role)) for text, role in parts)))
+
+    def table(self, titles: Sequence[str], rows: Sequence[Sequence[Cell]], *, flexible: int) -> None:
+        """A table; column `flexible` gives way where the terminal is narrow."""
+        if self._console is None:
+            self._plain_table(titles, rows)
+            return
+        from rich.box import SIMPLE_HEAD  # noqa: PLC0415 - on a terminal only
+        from rich.table import Table  # noqa: PLC0415 - on a terminal only
+        from rich.text import Text  # noqa: PLC0415 - on a terminal only
+
+        table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1), header_style="bold")
+        for index, title in enumerate(titles):
+            table.add_column(title, no_wrap=True, overflow="ellipsis", ratio=1 if index == flexible else None)
+        for row in rows:
+            table.add_row(*(Text(text, style=_ROLES.get(role, role)) for text, role in row))
+        self._console.print(table)
+
+    def _plain_table(self, titles: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
+        lines = [list(titles), *([text for text, _ in row] for row in rows)]
+        widths = [max(_cells(line[column]) for line in lines) for column in range(len(titles))]
+        for line in lines:
+            padded = (text + " " * (width - _cells(text)) for text, width in zip(line, widths, strict=True))
+            self._stream.write("  ".join(padded).rstrip() + "\n")
+
+
+def _cells(text: str) -> int:
+    """How many columns `text` takes: wide characters two, combining ones none."""
+    if text.isascii():
+        return len(text)
+    return sum(2 if east_asian_width(char) in "WF" else not combining(char) for char in text)
+
+
+def print_result(result: object, call: Call, settings: Settings) -> None:
+    """Print a command's result for people."""
+    page = Page(sys.stdout, no_color=call.no_color)
+    draw = _DRAWN.get(type(result))
+    if draw is None:
+        page.line(visible_block(dumps(plain(result))))
+    else:
+        draw(page, result, Told(filtered=bool(call.raw), stale_after_ms=settings.stale_after_ms))
+
+
+def print_error(envelope: Envelope, *, no_color: bool) -> None:
+    """Tell on stderr what happened, what it means, and what to do."""
+    told = envelope.document()["error"]
+    page = Page(sys.stderr, no_color=no_color)
+    assert isinstance(told, dict)  # noqa: S101 - the caller has a failure
+    page.line((f"{told['code']}: ", "bold red"), visible(str(told["message"])))
+    if "hint" in told:
+        page.line("  ", visible(str(told["hint"])))
+
+
+def _list(page: Page, result: SessionList, told: Told) -> None:
+    now_ms = SystemClock().now_ms()
+    rows: list[list[Cell]] = []
+    for summary in result.sessions:
+        row = session_row(summary, now_ms, told.stale_after_ms)
+        looks = row.looks
+        state = (f"{looks.glyph} {looks.word}", looks.role)
+        texts = (row.title, row.app, row.step, row.age, row.seen, row.references)
+        rows.append([state, (row.session_id, ""), *((text, "") for text in texts)])
+    if rows:
+        page.table(("STATUS", "SESSION", "TITLE", "APP", "STEP", "AGE", "SEEN", "REFS"), rows, flexible=2)
+    else:
+        page.line(
+            "No sessions match." if told.filtered else "No sessions yet. `phelix session create --title …` opens one."
+        )
+    if result.truncated:
+        page.line(f"Only the newest {result.count} are shown; --limit 0 shows all.")
+    for bad in result.unreadable:
+        page.line(("⚠ unreadable  ", "st-unread"), f"{bad.file}  {bad.code}")
+
+
+def _shown(page: Page, result: ShownSession, _: Told) -> None:
+    session, now_ms = result.session, SystemClock().now_ms()
+    for name, value in story.identity(session, now_ms):
+        page.line((f"{name:<12}", "bold"), value)
+    left = f", room for {result.events_left} more" if session.status == ACTIVE else ""
+    page.line((f"{'timeline':<12}", "bold"), f"{len(session.events)} events{left}")
+    for entry in story.timeline(session):
+        page.line(f"  {entry.seq:>3}  {entry.at}  {entry.gap:<9} {entry.kind:<10} {entry.detail}")
+    if result.resolved is None:
+        return
+    for reference in story.references(result.resolved):
+        mark = (f"  {reference.glyph} {reference.word:<11} ", reference.role)
+        page.line(mark, f"{reference.kind:<10} {reference.id}  {reference.note}")
+
+
+def _session(page: Page, session: Session, _: Told) -> None:
+    last = session.events[-1]
+    page.line(
+        f"{session.session_id} is {session.status} at revision {session.rev}: {visible(last.detail or last.type)}"
+    )
+
+
+def _plan(page: Page, plan: WritePlan, _: Told) -> None:
+    shown = confirmation(plain(plan))
+    page.line(("Would ", "bold"), (f"{shown.action} ", "bold"), shown.target, f" in {shown.data_dir}")
+    for change in shown.changes:
+        page.line(
+            f"  {change.field}: {'absent' if change.before is None else change.before} → ",
+            change.after or "absent",
+        )
+    if shown.event:
+        page.line(f"  event: {shown.event}")
+    for effect in shown.side_effects:
+        page.line(f"  note: {effect}")
+    page.line(f"  command: {shown.command}")
+    page.line(f"  digest: {plan.digest}")
+    page.line("Nothing was written.")
+
+
+def _pruned(page: Page, result: Pruned, _: Told) -> None:
+    page.line(f"Removed {len(result.removed)} closed sessions, kept {result.kept}.")
+    for session_id in result.removed:
+        page.line(f"  {session_id}")
+
+
+def _examination(page: Page, result: Examination, _: Told) -> None:
+    for finding in result.findings:
+        page.line((f"{finding.state:<5}", finding.state), f"{finding.check:<15} {visible(finding.detail)}")
+        if finding.hint:
+            page.line(f"{'':<21}{visible(finding.hint)}")
+    for done in result.fixed:
+        page.line(("fixed ", "ok"), visible(done))
+
+
+def _demo(page: Page, result: DemoWritten, _: Told) -> None:
+    page.line(f"{result.sessions} sessions are in {visible(result.data_dir)}.")
+    page.line(f"Look at them: phelix tui --data-dir {visible(result.data_dir)}")
+
+
+_DRAWN: Final[dict[type, Callable[[Page, Any, Told], None]]] = {
+    SessionList: _list,
+    ShownSession: _shown,
+    Session: _session,
+    WritePlan: _plan,
+    Pruned: _pruned,
+    Examination: _examination,
+    DemoWritten: _demo,
+}

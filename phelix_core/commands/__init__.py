@@ -1,0 +1,1 @@
+"""Use cases: each command declared once, entered through `run` alone."""

@@ -1,0 +1,242 @@
+"""`phelix demo`: a realistic fleet to look at, the same for the same seed, some of it stale.
+
+The fleet is written through the stores like any other, at moments that lie in the past; `DemoFleet.step`
+makes it move, through the commands like any agent.
+"""
+
+import os
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Annotated, Any, Final
+
+from phelix_core.arc.model import plan_document
+from phelix_core.checks import Check, Help, Surface, at_least, capped
+from phelix_core.commands.environment import Environment, open_environment
+from phelix_core.commands.registry import Effect, command, equivalent, load_command
+from phelix_core.commands.run import FieldChange, WritePlan, digest_of, require_digest, run
+from phelix_core.errors import AlreadyExists, FilesystemError
+from phelix_core.files import why
+from phelix_core.sessions import transitions
+from phelix_core.sessions.model import CANCELLED, COMPLETED, FAILED, Actor, Session
+from phelix_core.sessions.transitions import References, Stamp
+
+DEFAULT_SESSIONS: Final = 32
+SEED: Final = 7
+_MOST: Final = 1_000_000
+_MINUTE: Final = 60_000
+_TITLES: Final = (
+    ("ship billing v3", "billing", ("inspect", "plan", "approve", "deploy", "verify")),
+    ("rotate signing keys", "auth", ("inspect", "generate", "publish", "revoke old")),
+    ("upgrade postgres to 17", "ledger", ("snapshot", "dry run", "migrate", "verify")),
+    ("reindex product search", "search", ("snapshot", "reindex", "swap alias")),
+    ("backfill invoice totals", "billing", ("sample", "backfill", "reconcile")),
+    ("canary checkout latency fix", "checkout", ("deploy 5%", "deploy 25%", "deploy 100%")),
+    ("triage flaky payments suite", "payments", ("collect", "bisect", "patch", "rerun")),
+    ("清理过期的会话缓存", "edge-cache", ("scan", "evict", "verify")),
+    ("draft incident report 2291", "docs", ("timeline", "draft", "review")),
+    ("move nightly exports to the new bucket", "exports", ("copy", "compare", "switch")),
+    ("tighten rate limits for anonymous API clients", "gateway", ("measure", "propose", "apply")),
+    ("résumé parser: accept PDF 2.0", "intake", ("reproduce", "patch", "verify")),
+)
+_NOTES: Final = (
+    "canary at 10%, error rate flat",
+    "waiting for the nightly window",
+    "3 of 8 shards done",
+    "tests green on second run",
+    "diff reviewed, no surprises",
+    "p95 back under 180 ms",
+    "retrying after a lock timeout",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteDemo:
+    """Write a seeded fleet of sessions into an empty folder, to look at and to try things on."""
+
+    directory: Annotated[str, capped(4096), Help("Folder to fill; it must be empty or not exist yet")]
+    sessions: Annotated[int, at_least(1), Check(lambda n: min(n, _MOST)), Help("How many sessions")] = DEFAULT_SESSIONS
+    seed: Annotated[int, at_least(0), Help("Another seed makes another fleet")] = SEED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoWritten:
+    """Where the fleet is, and how many sessions it has."""
+
+    data_dir: str
+    sessions: int
+
+
+@command("demo", effect=Effect.WRITE, result=DemoWritten, surfaces=frozenset({Surface.CLI}))
+def write_demo(request: WriteDemo, env: Environment) -> "DemoWrite":
+    """Decide to fill a folder."""
+    return DemoWrite(request, env)
+
+
+class DemoWrite:
+    """The intent to fill one empty folder."""
+
+    def __init__(self, request: WriteDemo, env: Environment) -> None:
+        self._request = request
+        self._env = env
+        self._directory = os.path.abspath(request.directory)
+
+    def _require_empty(self) -> None:
+        try:
+            taken = bool(os.listdir(self._directory))
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise FilesystemError(f"Cannot use the folder: {why(error)}.") from None
+        if taken:
+            raise AlreadyExists("The folder is not empty.", hint="Name a new folder for the demo.")
+
+    def plan(self) -> WritePlan:
+        """Name the folder and how much would be in it."""
+        self._require_empty()
+        target = {"directory": self._directory}
+        changes = (FieldChange(field="sessions", before=None, after=self._request.sessions),)
+        return WritePlan(
+            action="demo",
+            target=target,
+            preconditions={"empty": True},
+            changes=changes,
+            event=None,
+            side_effects=(),
+            command=equivalent(write_demo, self._request),
+            digest=digest_of("demo", target, {"empty": True}, changes),
+        )
+
+    def apply(self, expect_digest: str | None) -> DemoWritten:
+        """Fill the folder."""
+        self._require_empty()
+        if expect_digest:
+            require_digest(expect_digest, self.plan().digest)
+        settings = replace(self._env.settings, data_dir=self._directory)
+        inside = open_environment(settings, Surface.CLI, clock=self._env.clock)
+        DemoFleet(inside, self._request.seed).write(self._request.sessions)
+        return DemoWritten(data_dir=self._directory, sessions=self._request.sessions)
+
+
+class DemoFleet:
+    """A fleet in one data directory: written once, then moved step by step."""
+
+    def __init__(self, env: Environment, seed: int = SEED) -> None:
+        self._env = env
+        self._random = Random(seed)  # noqa: S311 - a demo wants the same fleet each time, not secrecy
+        self._moving: list[tuple[str, tuple[str, ...], int]] = []
+
+    def write(self, sessions: int) -> None:
+        """Write `sessions` records, with the plans and operations that some of them name."""
+        now_ms = self._env.clock.now_ms()
+        for number in range(sessions):
+            self._env.sessions.create(self._session(number, now_ms))
+
+    def _hex(self) -> str:
+        return f"{self._random.getrandbits(64):016x}"
+
+    def _session(self, number: int, now_ms: int) -> Session:
+        title, app, steps = _TITLES[number % len(_TITLES)]
+        if number >= len(_TITLES):
+            title = f"{title} #{number // len(_TITLES) + 1}"
+        fate = _FATES[number % len(_FATES)]
+        via = self._random.choice(("cli", "mcp"))
+        quiet_ms = fate.quiet_minutes * _MINUTE + self._random.randrange(50_000)
+        pace_ms = self._random.randrange(2, 11) * _MINUTE
+        done = self._random.randrange(1, len(steps) + 1)
+        at_ms = now_ms - quiet_ms - pace_ms * done
+        session = transitions.create(
+            f"ses_{self._hex()}",
+            Actor(type=via, id=None, authenticated=False),
+            Stamp(at_ms=at_ms, via=via),
+            title=title,
+            project="northwind",
+            app=app,
+        )
+        for step in steps[:done]:
+            at_ms += pace_ms
+            stamp = Stamp(at_ms=at_ms, via=via)
+            linked = self._linked(fate, at_ms, app) if step == steps[0] else References()
+            note = self._random.choice(_NOTES)
+            session = transitions.checkpoint(session, stamp, step=step, note=note, linked=linked)
+        if fate.outcome:
+            stamp = Stamp(at_ms=at_ms + _MINUTE, via=via)
+            return transitions.close(session, stamp, fate.outcome, text=fate.text, linked=References())
+        if not fate.stays:
+            self._moving.append((session.session_id, steps, done))
+        return session
+
+    def _linked(self, fate: "Fate", at_ms: int, app: str) -> References:
+        plan_id, operation_id, deployment_id = f"pln_{self._hex()}", f"op_{self._hex()}", f"dep-{self._hex()}"
+        if not fate.references:
+            return References()
+        if "plan" in fate.references:
+            self._env.arc.add_plan(plan_document(plan_id, app, at_ms))
+        if "operation" in fate.references:
+            self._env.arc.add_operation(_operation_document(operation_id, app, at_ms, deployment_id))
+        return References(plans=(plan_id,), operations=(operation_id,), deployments=(deployment_id,))
+
+    def step(self) -> str | None:
+        """Let one agent record its next step, finish, or start; answers the session that moved."""
+        if not self._moving or self._random.random() < 0.1:  # noqa: PLR2004 - one beginning in ten steps
+            return self._begin()
+        place = self._random.randrange(len(self._moving))
+        session_id, steps, done = self._moving[place]
+        if done >= len(steps):
+            self._moving.pop(place)
+            return self._call("session complete", session_id=session_id, result="done, checks are green")
+        self._moving[place] = (session_id, steps, done + 1)
+        note = self._random.choice(_NOTES)
+        return self._call("session checkpoint", session_id=session_id, step=steps[done], note=note)
+
+    def _begin(self) -> str | None:
+        title, app, steps = self._random.choice(_TITLES)
+        session_id = self._call("session create", title=title, app=app, project="northwind")
+        if session_id:
+            self._moving.append((session_id, steps, 0))
+        return session_id
+
+    def _call(self, name: str, **raw: object) -> str | None:
+        answer = run(load_command(name), raw, self._env)
+        return answer.result.session_id if isinstance(answer.result, Session) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What becomes of a demo session."""
+
+    quiet_minutes: int
+    outcome: str | None = None
+    text: str | None = None
+    references: tuple[str, ...] = ()
+    stays: bool = False
+
+
+_FATES: Final = (
+    Fate(0, references=("plan", "operation")),
+    Fate(1),
+    Fate(94, references=("plan",), stays=True),
+    Fate(3, COMPLETED, "shipped to 100%, verified", references=("plan", "operation")),
+    Fate(0),
+    Fate(12, FAILED, "canary regressed; rolled back", references=("plan", "operation")),
+    Fate(2, references=("operation",)),
+    Fate(210, stays=True),
+    Fate(45, COMPLETED, "all shards verified"),
+    Fate(8, CANCELLED, "superseded by a newer plan"),
+    Fate(5, references=("plan", "operation")),
+    Fate(1_500, COMPLETED, "done"),
+    Fate(30),
+)
+
+
+def _operation_document(operation_id: str, app: str, at_ms: int, deployment_id: str) -> dict[str, Any]:
+    return {
+        "schema_version": "1",
+        "id": operation_id,
+        "kind": "deploy",
+        "app": app,
+        "status": "succeeded",
+        "deployment_id": deployment_id,
+        "created_at_ms": at_ms,
+        "updated_at_ms": at_ms + _MINUTE,
+        "finished_at_ms": at_ms + _MINUTE,
+    }

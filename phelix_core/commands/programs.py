@@ -1,0 +1,38 @@
+"""Programs that the command line starts: their options are declared like any other command's."""
+
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from phelix_core.checks import Help, Surface, capped, one_of
+from phelix_core.commands.environment import Environment
+from phelix_core.commands.registry import Effect, command
+
+SHELLS: Final = ("bash", "zsh", "fish")
+_CLI_ONLY: Final = frozenset({Surface.CLI})  # a program is started from a shell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenConsole:
+    """Open the console: watch the fleet live, read a session's story, act behind confirmations."""
+
+    read_only: Annotated[bool, Help("Refuse every change, in the core")] = False
+    demo: Annotated[bool, Help("Open a seeded fleet that moves, in a temporary folder")] = False
+    theme: Annotated[str | None, capped(128), Help("Theme to start with")] = None
+    screenshot: Annotated[str | None, capped(4096), Help("Draw the first screen into this SVG file and leave")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrintCompletion:
+    """Print the completion script of a shell."""
+
+    shell: Annotated[str, one_of(*SHELLS), Help("bash, zsh or fish")]
+
+
+@command("tui", effect=Effect.PROGRAM, surfaces=_CLI_ONLY)
+def tui(request: OpenConsole, env: Environment) -> None:
+    """Started by the command line."""
+
+
+@command("completion", effect=Effect.PROGRAM, surfaces=_CLI_ONLY)
+def completion(request: PrintCompletion, env: Environment) -> None:
+    """Started by the command line."""

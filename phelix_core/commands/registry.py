@@ -1,0 +1,246 @@
+"""The registry: a command is declared once, and each surface reads the declaration.
+
+A declaration is a frozen dataclass (the request), a function, an effect and the surfaces that carry it.
+`CATALOGUE` names them all; only the module of the one that is called is imported. `validate` gives a
+surface exactly its own fields: one that is absent there is an unknown field, not a hidden one. Source:
+architecture page, one declaration; surfaces page, one registry.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from enum import Enum
+from functools import cache
+from importlib import import_module
+from types import NoneType, UnionType
+from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
+
+from phelix_core.checks import Alias, Check, CheckFailed, Help, Only, Surface
+from phelix_core.commands.environment import Environment
+from phelix_core.errors import InvalidArgument
+
+CATALOGUE: Mapping[str, str] = {
+    "session create": "phelix_core.commands.session:create_session",
+    "session show": "phelix_core.commands.session:show_session",
+    "session list": "phelix_core.commands.session:list_sessions",
+    "session checkpoint": "phelix_core.commands.session:checkpoint_session",
+    "session complete": "phelix_core.commands.session:complete_session",
+    "session fail": "phelix_core.commands.session:fail_session",
+    "session cancel": "phelix_core.commands.session:cancel_session",
+    "session prune": "phelix_core.commands.session:prune_sessions",
+    "demo": "phelix_core.commands.demo:write_demo",
+    "doctor": "phelix_core.commands.doctor:doctor",
+    "schema": "phelix_core.commands.schema:show_schema",
+    "tui": "phelix_core.commands.programs:tui",
+    "completion": "phelix_core.commands.programs:completion",
+}
+
+EVERYWHERE = frozenset(Surface)
+
+
+class Effect(Enum):
+    """What a command may do: look, change bytes, or start a program of its own."""
+
+    READ = "read"
+    WRITE = "write"
+    PROGRAM = "program"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """One field of a request, as every surface sees it."""
+
+    name: str
+    option: str
+    kind: type
+    many: bool
+    required: bool
+    default: object
+    help: str
+    checks: tuple[Check, ...]
+    surfaces: frozenset[Surface]
+
+    @property
+    def positional(self) -> bool:
+        """Whether the command line takes it by place rather than by option."""
+        return self.name in _BY_PLACE
+
+
+_BY_PLACE = frozenset({"session_id", "directory", "shell", "words"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One declared command."""
+
+    name: str
+    request: type
+    function: Callable[[Any, Environment], object]
+    effect: Effect
+    surfaces: frozenset[Surface]
+    caution: str | None
+    result: Any
+
+    def __call__(self, request: Any, env: Environment) -> object:
+        """Carry the request out; for a write this answers the intent, which writes nothing yet."""
+        return self.function(request, env)
+
+    @property
+    def help(self) -> str:
+        """What the command does, in its request's words."""
+        return (self.request.__doc__ or "").strip()
+
+    def fields(self, surface: Surface) -> tuple[Field, ...]:
+        """The fields that `surface` carries, in declared order."""
+        return tuple(field for field in _fields(self.request) if surface in field.surfaces)
+
+
+def command(
+    name: str,
+    *,
+    effect: Effect,
+    result: Any = None,
+    surfaces: frozenset[Surface] = EVERYWHERE,
+    caution: str | None = None,
+) -> Callable[[Callable[[Any, Environment], object]], Command]:
+    """Declare a command.
+
+    `caution` says what it does not do, for help texts and dialogs. `result` is what an applied write answers;
+    a read's is its return annotation.
+    """
+
+    def declare(function: Callable[[Any, Environment], object]) -> Command:
+        request = function.__annotations__["request"]
+        # What pydantic must know wherever it builds a type from this request: no unknown field, no coercion.
+        request.__pydantic_config__ = {"extra": "forbid", "strict": True}
+        return Command(
+            name=name,
+            request=request,
+            function=function,
+            effect=effect,
+            surfaces=surfaces,
+            caution=caution,
+            result=result or function.__annotations__.get("return"),
+        )
+
+    return declare
+
+
+def load_command(name: str) -> Command:
+    """Import and answer the command `name`, which must be in `CATALOGUE`."""
+    module, _, attribute = CATALOGUE[name].partition(":")
+    return cast("Command", getattr(import_module(module), attribute))
+
+
+@cache
+def _fields(request: type) -> tuple[Field, ...]:
+    hints = get_type_hints(request, include_extras=True)
+    return tuple(
+        _field(declared.name, hints[declared.name], declared.default)
+        for declared in fields(request)
+        if not declared.name.startswith("_")
+    )
+
+
+def _field(name: str, hint: Any, default: object) -> Field:
+    marks: list[object] = []
+    if get_origin(hint) is Annotated:
+        hint, *marks = get_args(hint)
+    many = get_origin(hint) is tuple
+    if many:
+        hint = get_args(hint)[0]
+        if get_origin(hint) is Annotated:
+            hint, *inner = get_args(hint)
+            marks.extend(inner)
+    elif isinstance(hint, UnionType):
+        hint = next(part for part in get_args(hint) if part is not NoneType)
+    only = next((mark for mark in marks if isinstance(mark, Only)), None)
+    alias = next((mark.name for mark in marks if isinstance(mark, Alias)), name)
+    return Field(
+        name=name,
+        option=f"--{alias.replace('_', '-')}",
+        kind=hint,
+        many=many,
+        required=default is MISSING,
+        default=default,
+        help=next((mark.text for mark in marks if isinstance(mark, Help)), ""),
+        checks=tuple(mark for mark in marks if isinstance(mark, Check)),
+        surfaces=only.surfaces if only else EVERYWHERE,
+    )
+
+
+def validate(command: Command, raw: Mapping[str, object], surface: Surface) -> Any:
+    """Build the full request from what a surface sent; every refusal is one `InvalidArgument`.
+
+    `details.fields` maps each field at fault to what is wrong with it.
+    """
+    if surface not in command.surfaces:
+        raise InvalidArgument(f"`{command.name}` is not carried by this surface.")
+    wrong: dict[str, str] = {}
+    values: dict[str, object] = {}
+    known = {field.name: field for field in command.fields(surface)}
+    for name in raw:
+        if name not in known:
+            wrong[name] = "unknown field"
+    for name, field in known.items():
+        if name not in raw:
+            if field.required:
+                wrong[name] = "required"
+            continue
+        try:
+            values[name] = _checked(field, raw[name])
+        except CheckFailed as failed:
+            wrong[name] = str(failed)
+    if wrong:
+        first, reason = next(iter(wrong.items()))
+        named = known[first].option.lstrip("-") if first in known else first
+        raise InvalidArgument(f"{named}: {reason}.", details={"fields": wrong})
+    return command.request(**values)
+
+
+def _checked(field: Field, value: object) -> object:
+    if field.many:
+        if not isinstance(value, (list, tuple)):
+            raise CheckFailed("expected a list")
+        return tuple(_one(field, item) for item in cast("list[object]", value))
+    if value is None and not field.required:
+        return field.default
+    return _one(field, value)
+
+
+_EXPECTED = {str: "text", int: "a whole number", bool: "true or false"}
+
+
+def _one(field: Field, value: object) -> object:
+    if type(value) is not field.kind:
+        raise CheckFailed(f"expected {_EXPECTED[field.kind]}")
+    for check in field.checks:
+        value = check.apply(value)
+    return value
+
+
+def equivalent(command: Command, request: object, data_dir: str | None = None, **more: object) -> str:
+    """The command line that asks for the same, ready to copy into a shell."""
+    from shlex import quote  # noqa: PLC0415 - only previews need it
+
+    words = ["phelix", *command.name.split()]
+    options: list[str] = []
+    for field in command.fields(Surface.CLI):
+        value = more.get(field.name, getattr(request, field.name))
+        if field.positional:
+            words.append(quote(str(value)))
+        elif field.many:
+            options += [_option(field.option, item) for item in cast("tuple[object, ...]", value)]
+        elif value is True:
+            options.append(field.option)
+        elif value is not None and value is not False and value != field.default:
+            options.append(_option(field.option, value))
+    if data_dir:
+        options.append(_option("--data-dir", data_dir))
+    return " ".join([*words, *options])
+
+
+def _option(name: str, value: object) -> str:
+    from shlex import quote  # noqa: PLC0415 - only previews need it
+
+    text = quote(str(value))
+    return f"{name}={text}" if str(value).startswith("-") else f"{name} {text}"

@@ -1,0 +1,51 @@
+"""`phelix schema`: JSON Schema of any request and result, made from the declarations themselves."""
+
+from dataclasses import dataclass, is_dataclass
+from typing import Annotated, Any, cast
+
+from phelix_core.checks import Help, capped
+from phelix_core.commands.environment import Environment
+from phelix_core.commands.registry import CATALOGUE, Effect, command, load_command
+from phelix_core.errors import NotFound
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowSchema:
+    """Print the JSON Schema of a command's request and result, or list the commands."""
+
+    words: Annotated[tuple[Annotated[str, capped(64)], ...], Help("Command, such as: session create")] = ()
+
+
+@command("schema", effect=Effect.READ)
+def show_schema(request: ShowSchema, env: Environment) -> dict[str, Any]:  # noqa: ARG001 - every command takes it
+    """Draw up the schema."""
+    name = " ".join(request.words)
+    if not name:
+        return {"commands": {known: load_command(known).help for known in CATALOGUE}}
+    if name not in CATALOGUE:
+        raise NotFound("There is no such command.", hint="`phelix schema` lists them.")
+    from pydantic import TypeAdapter  # noqa: PLC0415 - no other command pays for pydantic
+
+    asked = load_command(name)
+    drawn: dict[str, Any] = {"command": name, "request": TypeAdapter(asked.request).json_schema()}
+    if asked.result is not None:
+        drawn["result"] = _as_written(TypeAdapter(asked.result).json_schema(mode="serialization"), asked.result)
+    return drawn
+
+
+def _as_written(schema: dict[str, Any], result: Any) -> dict[str, Any]:
+    """The schema of what is printed: members kept from other versions are open, flat members are flat."""
+    for part in [schema, *cast("dict[str, dict[str, Any]]", schema.get("$defs", {})).values()]:
+        properties: dict[str, Any] = part.get("properties", {})
+        if properties.pop("extra", None) is not None:
+            part["additionalProperties"] = True
+        # A member with a default is left out while it holds it, so only those without one are required.
+        part["required"] = [name for name in part.get("required", []) if "default" not in properties.get(name, {})]
+        part["required"] = [name for name in part["required"] if name in properties]
+    if is_dataclass(result) and hasattr(result, "members"):
+        session = schema["$defs"].pop("Session")
+        del schema["properties"]["session"]
+        schema["properties"] = {**session["properties"], **schema["properties"]}
+        schema["required"] = [*session["required"], "events_left"]
+        schema["additionalProperties"] = True
+    return schema

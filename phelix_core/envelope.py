@@ -1,0 +1,63 @@
+"""The one machine-readable answer: success or failure, with the exit code that says the same.
+
+Keys and order: surfaces page, Envelope. Messages and details pass the redactor here, so that no error
+echoes a secret on any surface.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from phelix_core.errors import PhelixError
+from phelix_core.redaction import redact
+from phelix_core.strictjson import dumps, plain
+
+SCHEMA_VERSION = "1"
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """A command's answer: exactly one of `result` and `error` is set."""
+
+    result: object = None
+    error: PhelixError | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """Exit status of the process that carries this answer."""
+        return self.error.exit_code if self.error else 0
+
+    def document(self) -> dict[str, object]:
+        """Plain members in their order."""
+        if self.error is None:
+            return {"schema_version": SCHEMA_VERSION, "status": "succeeded", "result": plain(self.result)}
+        return {"schema_version": SCHEMA_VERSION, "status": "failed", "error": _told(self.error)}
+
+    def json(self) -> str:
+        """The document as text, with its closing newline."""
+        return dumps(self.document()) + "\n"
+
+
+def _told(error: PhelixError) -> dict[str, object]:
+    told: dict[str, object] = {
+        "code": error.code,
+        "message": redact(error.message),
+        "exit_code": error.exit_code,
+        "retryable": error.retryable,
+    }
+    if error.hint:
+        told["hint"] = redact(error.hint)
+    if error.details:
+        told["details"] = redacted(plain(error.details))
+    return told
+
+
+def redacted(value: object) -> object:
+    """A plain value with every text in it passed through the redactor."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, list):
+        return [redacted(item) for item in cast("list[object]", value)]
+    if isinstance(value, Mapping):
+        return {key: redacted(member) for key, member in cast("Mapping[str, object]", value).items()}
+    return value

@@ -1,0 +1,159 @@
+"""Every stable error code, one class each: the one table of codes, exit codes and retryability.
+
+    PhelixError
+    ├── exit 1   AlreadyExists  FilesystemError  InternalError  Cancelled  Unavailable (r)
+    │            SessionConflict (r)  StoreBusy (r)  OutcomeUnknown (r)
+    ├── exit 2   InvalidArgument
+    ├── exit 3   SessionInvalid  SessionCorrupt  SessionInvalidTransition
+    │            PlanInvalid  PlanCorrupt  PlanHashMismatch  OperationCorrupt
+    ├── exit 11  ReadOnly
+    └── exit 12  NotFound
+
+(r) means retryable: the same call may succeed later, after a re-read where a revision was named.
+A class's docstring is its default message. Messages are written for people; programs read `code`.
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+
+class PhelixError(Exception):
+    """The command failed."""
+
+    code: ClassVar[str] = "INTERNAL"
+    exit_code: ClassVar[int] = 1
+    retryable: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        hint: str | None = None,
+        details: Mapping[str, object] | None = None,
+    ) -> None:
+        self.message = message or (type(self).__doc__ or "").strip()
+        self.hint = hint
+        self.details = dict(details or {})
+        super().__init__(self.message)
+
+
+class AlreadyExists(PhelixError):
+    """A record with this id exists already."""
+
+    code = "ALREADY_EXISTS"
+
+
+class FilesystemError(PhelixError):
+    """The file system refused; nothing was changed."""
+
+    code = "FILESYSTEM_ERROR"
+
+
+class InternalError(PhelixError):
+    """Something unforeseen went wrong inside Phelix."""
+
+    code = "INTERNAL"
+
+
+class Cancelled(PhelixError):
+    """Interrupted; nothing was left half-written."""
+
+    code = "CANCELLED"
+
+
+class Unavailable(PhelixError):
+    """What this command needs is not available right now."""
+
+    code = "UNAVAILABLE"
+    retryable = True
+
+
+class SessionConflict(PhelixError):
+    """The session has changed since it was read; nothing was written."""
+
+    code = "SESSION_CONFLICT"
+    retryable = True
+
+
+class StoreBusy(PhelixError):
+    """Another writer held the record for too long; nothing was written."""
+
+    code = "STORE_BUSY"
+    retryable = True
+
+
+class OutcomeUnknown(PhelixError):
+    """The write may or may not have survived: read the record again before you retry."""
+
+    code = "OUTCOME_UNKNOWN"
+    retryable = True
+
+
+class InvalidArgument(PhelixError):
+    """An argument is not acceptable; nothing was written."""
+
+    code = "INVALID_ARGUMENT"
+    exit_code = 2
+
+
+class SessionInvalid(PhelixError):
+    """The record is readable but breaks the session format; it was left as it is."""
+
+    code = "SESSION_INVALID"
+    exit_code = 3
+
+
+class SessionCorrupt(PhelixError):
+    """The record cannot be read as a session; it was left as it is."""
+
+    code = "SESSION_CORRUPT"
+    exit_code = 3
+
+
+class SessionInvalidTransition(PhelixError):
+    """The session is closed; a closed session never changes."""
+
+    code = "SESSION_INVALID_TRANSITION"
+    exit_code = 3
+
+
+class PlanInvalid(PhelixError):
+    """The plan is readable but breaks the plan format."""
+
+    code = "PLAN_INVALID"
+    exit_code = 3
+
+
+class PlanCorrupt(PhelixError):
+    """The plan cannot be read."""
+
+    code = "PLAN_CORRUPT"
+    exit_code = 3
+
+
+class PlanHashMismatch(PhelixError):
+    """The plan's content does not match its hash: it was changed after it was made."""
+
+    code = "PLAN_HASH_MISMATCH"
+    exit_code = 3
+
+
+class OperationCorrupt(PhelixError):
+    """The operation record cannot be read."""
+
+    code = "OPERATION_CORRUPT"
+    exit_code = 3
+
+
+class ReadOnly(PhelixError):
+    """Phelix runs read-only here; nothing was written."""
+
+    code = "READ_ONLY"
+    exit_code = 11
+
+
+class NotFound(PhelixError):
+    """There is no such record."""
+
+    code = "NOT_FOUND"
+    exit_code = 12

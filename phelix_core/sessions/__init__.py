@@ -1,0 +1,1 @@
+"""Durable records of agent work: one JSON file each, guarded by a revision."""

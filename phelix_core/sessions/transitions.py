@@ -1,0 +1,171 @@
+"""What may happen to a session: create, checkpoint, close. Pure: records in, records out.
+
+Every success appends exactly one event and raises `rev` by one; time never runs backwards inside one
+record; a closed session never changes. Source: sessions page, Rules.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from phelix_core.errors import InvalidArgument, SessionConflict, SessionInvalidTransition
+from phelix_core.sessions.model import (
+    ACTIVE,
+    CANCELLED,
+    COMPLETED,
+    FAILED,
+    MAX_EVENTS,
+    MAX_REFERENCES,
+    RECORD_VERSION,
+    Actor,
+    Checkpoint,
+    Event,
+    Session,
+)
+
+OUTCOMES: Final = (COMPLETED, FAILED, CANCELLED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stamp:
+    """When and through which surface a change happens."""
+
+    at_ms: int
+    via: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class References:
+    """Ids to link, in the order given, without duplicates."""
+
+    plans: tuple[str, ...] = ()
+    operations: tuple[str, ...] = ()
+    deployments: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to link."""
+        return bool(self.plans or self.operations or self.deployments)
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Every id, plans first."""
+        return (*self.plans, *self.operations, *self.deployments)
+
+
+def references(plans: Sequence[str], operations: Sequence[str], deployments: Sequence[str]) -> References:
+    """Gather references; more than 50 of a kind after removing duplicates is `InvalidArgument`."""
+    kinds = {"plans": plans, "operations": operations, "deployments": deployments}
+    distinct = {kind: tuple(dict.fromkeys(ids)) for kind, ids in kinds.items()}
+    for kind, ids in distinct.items():
+        _require_reference_cap(kind, ids)
+    return References(**distinct)
+
+
+def create(
+    session_id: str, actor: Actor, stamp: Stamp, *, title: str | None, project: str | None, app: str | None
+) -> Session:
+    """Open a session."""
+    return Session(
+        schema_version=RECORD_VERSION,
+        session_id=session_id,
+        status=ACTIVE,
+        title=title,
+        project=project,
+        app=app,
+        actor=actor,
+        rev=1,
+        created_at_ms=stamp.at_ms,
+        updated_at_ms=stamp.at_ms,
+        events=(Event(seq=0, type="created", at_ms=stamp.at_ms, detail="session created", via=stamp.via),),
+    )
+
+
+def require_rev(session: Session, if_rev: int | None) -> None:
+    """Refuse a change that was meant for another revision."""
+    if if_rev is not None and session.rev != if_rev:
+        raise SessionConflict(
+            f"The session is at revision {session.rev}, not {if_rev}; nothing was written.",
+            hint="Read it again, and repeat the change if it still makes sense.",
+            details={"session_id": session.session_id, "expected_rev": if_rev, "rev": session.rev},
+        )
+
+
+def require_active(session: Session) -> None:
+    """Refuse any change of a closed session."""
+    if session.status != ACTIVE:
+        raise SessionInvalidTransition(
+            f"The session is {session.status}; a closed session never changes.",
+            hint="Open a new session for further work.",
+            details={"session_id": session.session_id, "status": session.status, "rev": session.rev},
+        )
+
+
+def checkpoint(session: Session, stamp: Stamp, *, step: str | None, note: str | None, linked: References) -> Session:
+    """Record a step and link references; references alone keep the step and note that were there."""
+    require_active(session)
+    if not (step or note or linked):
+        raise InvalidArgument("A checkpoint needs at least one of step, note and a reference.")
+    if len(session.events) >= MAX_EVENTS:
+        raise InvalidArgument(
+            f"The session holds {MAX_EVENTS} events, the most it can; it can only be closed now.",
+            hint="Close it and go on in a new session.",
+            details={"reason": "event_cap", "events": len(session.events)},
+        )
+    at_ms = _no_earlier(session, stamp.at_ms)
+    before = session.checkpoint
+    point = (
+        Checkpoint(at_ms=at_ms, seq=session.rev) if before is None else replace(before, at_ms=at_ms, seq=session.rev)
+    )
+    if step or note:
+        point = replace(point, step=step, note=note)
+    detail = "; ".join(part for part in (f"step={step}" if step else None, note, _linked(linked)) if part)
+    return _advance(replace(_link(session, linked), checkpoint=point), "checkpoint", detail, at_ms, stamp.via)
+
+
+def close(session: Session, stamp: Stamp, outcome: str, *, text: str | None, linked: References) -> Session:
+    """End the tracking with `outcome`; exempt from the event cap, so that a session can always be closed."""
+    require_active(session)
+    detail = "; ".join(part for part in (text or f"session {outcome}", _linked(linked)) if part)
+    closed = replace(_link(session, linked), status=outcome, final_result=text)
+    return _advance(closed, outcome, detail, _no_earlier(session, stamp.at_ms), stamp.via)
+
+
+def _advance(session: Session, event_type: str, detail: str, at_ms: int, via: str) -> Session:
+    event = Event(seq=session.rev, type=event_type, at_ms=at_ms, detail=detail, via=via)
+    return replace(session, rev=session.rev + 1, updated_at_ms=at_ms, events=(*session.events, event))
+
+
+def _no_earlier(session: Session, now_ms: int) -> int:
+    return max(now_ms, session.updated_at_ms, session.last_event_ms)
+
+
+def _link(session: Session, linked: References) -> Session:
+    if not linked:
+        return session
+    kinds = {
+        "plan_ids": (session.plan_ids, linked.plans),
+        "operation_ids": (session.operation_ids, linked.operations),
+        "deployment_ids": (session.deployment_ids, linked.deployments),
+    }
+    together = {kind: tuple(dict.fromkeys((*before, *new))) for kind, (before, new) in kinds.items()}
+    for kind, (_, new) in kinds.items():
+        if new:
+            _require_reference_cap(kind, together[kind])
+    return replace(
+        session,
+        plan_ids=together["plan_ids"],
+        operation_ids=together["operation_ids"],
+        deployment_ids=together["deployment_ids"],
+    )
+
+
+def _require_reference_cap(kind: str, ids: tuple[str, ...]) -> None:
+    if len(ids) > MAX_REFERENCES:
+        raise InvalidArgument(
+            f"{len(ids)} {kind.removesuffix('_ids')} references are over the cap of {MAX_REFERENCES} a session.",
+            details={"reason": "reference_cap", "kind": kind},
+        )
+
+
+def _linked(linked: References) -> str | None:
+    return f"linked {', '.join(linked.all)}" if linked else None

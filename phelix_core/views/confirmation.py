@@ -1,0 +1,57 @@
+"""What a confirmation says, in the order it says it: the exact write, ready to draw."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from phelix_core.text import SafeStr, visible
+
+
+@dataclass(frozen=True, slots=True)
+class ShownChange:
+    """One member before and after, as text; an absent value is None."""
+
+    field: SafeStr
+    before: SafeStr | None
+    after: SafeStr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """A write plan as text: target, changes, event, side effects, command."""
+
+    action: str
+    target: SafeStr
+    data_dir: SafeStr
+    changes: tuple[ShownChange, ...]
+    event: SafeStr | None
+    side_effects: tuple[SafeStr, ...]
+    command: SafeStr
+
+
+def confirmation(plan: Mapping[str, object]) -> Confirmation:
+    """Draw up the confirmation of a write plan in plain form."""
+    target = cast("Mapping[str, object]", plan["target"])
+    event = cast("Mapping[str, object] | None", plan.get("event"))
+    changes = cast("list[Mapping[str, object]]", plan["changes"])
+    named = [f"{name} {value}" for name, value in target.items() if name not in {"data_dir", "session_id"}]
+    return Confirmation(
+        action=str(plan["action"]),
+        target=visible(" ".join([str(target.get("session_id", "")), *named]).strip()),
+        data_dir=visible(str(target.get("data_dir", ""))),
+        changes=tuple(
+            ShownChange(visible(str(change["field"])), _value(change["before"]), _value(change["after"]))
+            for change in changes
+        ),
+        event=visible(", ".join(f"{name} {value}" for name, value in event.items())) if event else None,
+        side_effects=tuple(visible(str(effect)) for effect in cast("list[object]", plan["side_effects"])),
+        command=visible(str(plan["command"])),
+    )
+
+
+def _value(value: object) -> SafeStr | None:
+    if value is None:
+        return None
+    if isinstance(value, list):
+        return visible(", ".join(map(str, cast("list[object]", value))))
+    return visible(str(value))

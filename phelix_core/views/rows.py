@@ -1,0 +1,132 @@
+"""Sessions as the rows of a list: attention first, each state by glyph, word and role.
+
+One source for the console's Fleet and the command line's table, so that both always agree. Whatever came
+from a record is made safe for a terminal here, once. Source: console page, sections 2 and 5.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from phelix_core.sessions.model import ACTIVE, CANCELLED, COMPLETED, FAILED
+from phelix_core.sessions.staleness import clock_ahead_ms, why_stale
+from phelix_core.sessions.summary import SessionSummary
+from phelix_core.text import SafeStr, visible
+from phelix_core.views.moments import span
+
+STALE: Final = "stale"
+CLOCK: Final = "clock"
+UNREADABLE: Final = "unreadable"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How a state looks: a glyph, a word, a role that themes colour, and its rank in the list."""
+
+    glyph: str
+    word: str
+    role: str
+    rank: int
+
+
+STATES: Final[Mapping[str, State]] = {
+    UNREADABLE: State("⚠", "unreadable", "st-unread", 0),
+    STALE: State("▲", "stale", "st-stale", 1),
+    CLOCK: State("?", "clock?", "st-stale", 2),
+    ACTIVE: State("●", "active", "st-active", 3),
+    FAILED: State("✗", "failed", "st-failed", 4),
+    CANCELLED: State("−", "cancelled", "st-cancelled", 5),
+    COMPLETED: State("✓", "completed", "st-completed", 6),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BadRecord:
+    """A record that cannot be read, with its code and whether a good copy was seen before."""
+
+    code: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRow:
+    """One line of the list; every text is safe for a terminal."""
+
+    session_id: str
+    state: str
+    title: SafeStr
+    app: SafeStr
+    step: SafeStr
+    age: SafeStr
+    seen: SafeStr
+    references: SafeStr
+
+    @property
+    def looks(self) -> State:
+        """Glyph, word, role and rank of the row's state."""
+        return STATES[self.state]
+
+
+def state_of(summary: SessionSummary, now_ms: int, stale_after_ms: int) -> str:
+    """A session's state as shown: its status, or stale, or that the clocks disagree."""
+    if summary.status != ACTIVE:
+        return summary.status
+    if clock_ahead_ms(summary.updated_at_ms, now_ms) is not None:
+        return CLOCK
+    return STALE if why_stale(ACTIVE, summary.updated_at_ms, now_ms, stale_after_ms) else ACTIVE
+
+
+def session_row(summary: SessionSummary, now_ms: int, stale_after_ms: int) -> SessionRow:
+    """The line for a readable session."""
+    point, counts = summary.checkpoint, summary.references
+    linked = counts.plans + counts.operations + counts.deployments
+    return SessionRow(
+        session_id=summary.session_id,
+        state=state_of(summary, now_ms, stale_after_ms),
+        title=visible(summary.title or ""),
+        app=visible(summary.app or ""),
+        step=visible((point.step if point else None) or ""),
+        age=span(now_ms - summary.created_at_ms),
+        seen=span(now_ms - summary.updated_at_ms),
+        references=SafeStr(str(linked) if linked else ""),
+    )
+
+
+def bad_row(session_id: str, bad: BadRecord) -> SessionRow:
+    """The line for a record that cannot be read."""
+    none = SafeStr("")
+    return SessionRow(
+        session_id=session_id,
+        state=UNREADABLE,
+        title=visible(bad.code),
+        app=none,
+        step=none,
+        age=none,
+        seen=none,
+        references=none,
+    )
+
+
+def sort_key(row: SessionRow, created_at_ms: int) -> tuple[int, int, str]:
+    """Attention first, then newest first, then by id: an order that an update of a record does not change."""
+    return row.looks.rank, -created_at_ms, row.session_id
+
+
+def in_order(known: Mapping[str, SessionSummary | BadRecord], now_ms: int, stale_after_ms: int) -> list[SessionRow]:
+    """Every session as a row, attention first."""
+    keyed = [
+        (sort_key(row, 0), row) if isinstance(found, BadRecord) else (sort_key(row, found.created_at_ms), row)
+        for session_id, found in known.items()
+        for row in [
+            bad_row(session_id, found) if isinstance(found, BadRecord) else session_row(found, now_ms, stale_after_ms)
+        ]
+    ]
+    keyed.sort(key=lambda pair: pair[0])
+    return [row for _, row in keyed]
+
+
+def counts(rows: Iterable[SessionRow]) -> dict[str, int]:
+    """How many rows there are of each state, in the states' order; states without rows are left out."""
+    found = dict.fromkeys(STATES, 0)
+    for row in rows:
+        found[row.state] += 1
+    return {state: number for state, number in found.items() if number}

@@ -1,0 +1,133 @@
+"""One session's whole story: identity, why it is stale, timeline, references. Plain, safe, ready to draw."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from phelix_core.sessions.model import ACTIVE, Session
+from phelix_core.sessions.references import (
+    MISSING,
+    PRESENT,
+    UNAVAILABLE,
+    UNKNOWN,
+    Resolved,
+    ResolvedReferences,
+)
+from phelix_core.sessions.staleness import clock_ahead_ms, why_stale
+from phelix_core.strictjson import dumps, plain
+from phelix_core.text import SafeStr, visible, visible_block
+from phelix_core.views.moments import long_span, moment, time_of_day
+
+REFERENCE_LOOKS: Final = {
+    PRESENT: ("✓", "present", "ref-present"),
+    MISSING: ("✗", "missing", "ref-missing"),
+    UNAVAILABLE: ("⊘", "unavailable", "ref-unavailable"),
+    UNKNOWN: ("?", "unknown", "ref-unknown"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One entry of the timeline; `gap` is how long nothing was recorded before it."""
+
+    seq: int
+    at: SafeStr
+    gap: SafeStr
+    kind: SafeStr
+    detail: SafeStr
+    via: SafeStr
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One reference with its state by glyph, word and role."""
+
+    kind: str
+    id: str
+    glyph: str
+    word: str
+    role: str
+    note: SafeStr
+
+
+def identity(session: Session, now_ms: int) -> list[tuple[str, SafeStr]]:
+    """Names and values that say which session this is; absent ones are left out."""
+    actor = session.actor
+    who = f"{actor.type}{f' {actor.id}' if actor.id else ''}{'' if actor.authenticated else ' (not authenticated)'}"
+    point = session.checkpoint
+    pairs = [
+        ("session", session.session_id),
+        ("status", session.status),
+        ("title", session.title),
+        ("project", session.project),
+        ("app", session.app),
+        ("created", f"{moment(session.created_at_ms)}, {long_span(now_ms - session.created_at_ms)} ago"),
+        ("updated", f"{moment(session.updated_at_ms)}, {long_span(now_ms - session.updated_at_ms)} ago"),
+        ("created by", who),
+        ("revision", str(session.rev)),
+        ("step", point.step if point else None),
+        ("note", point.note if point else None),
+        ("result", session.final_result),
+    ]
+    return [(name, visible(value)) for name, value in pairs if value]
+
+
+def staleness(session: Session, now_ms: int, stale_after_ms: int) -> list[SafeStr]:
+    """Why the session counts as stale, with rule, inputs and clock; empty while there is nothing to say."""
+    if session.status != ACTIVE:
+        return []
+    last_ms = session.last_event_ms
+    ahead = clock_ahead_ms(last_ms, now_ms)
+    if ahead is not None:
+        return [
+            SafeStr(f"Cannot tell whether it is stale: its last event is {long_span(ahead)} in the future."),
+            SafeStr(f"Last event {moment(last_ms)}; this machine's clock says {moment(now_ms)}."),
+        ]
+    finding = why_stale(session.status, last_ms, now_ms, stale_after_ms)
+    if finding is None:
+        return []
+    return [
+        SafeStr(f"STALE since {time_of_day(finding.since_ms)}: nothing recorded for {long_span(now_ms - last_ms)}"),
+        SafeStr(f"(limit {long_span(stale_after_ms)}). Last event {moment(last_ms)}; now {moment(now_ms)}"),
+        SafeStr("by this machine's clock. Stale is a finding, not a status: nothing was stopped or changed."),
+    ]
+
+
+def timeline(session: Session) -> list[Moment]:
+    """Every event in order, with the time that passed before it."""
+    entries: list[Moment] = []
+    before_ms: int | None = None
+    for event in session.events:
+        gap = "" if before_ms is None else f"+{long_span(event.at_ms - before_ms)}"
+        entries.append(
+            Moment(
+                seq=event.seq,
+                at=moment(event.at_ms),
+                gap=SafeStr(gap),
+                kind=visible(event.type),
+                detail=visible(event.detail or ""),
+                via=visible(event.via or "not recorded"),
+            )
+        )
+        before_ms = event.at_ms
+    return entries
+
+
+def references(resolved: ResolvedReferences) -> list[Reference]:
+    """Every reference, plans first, each with what is known of it and no more."""
+    kinds = (
+        ("plan", resolved.plans),
+        ("operation", resolved.operations),
+        ("deployment", resolved.deployments),
+    )
+    return [_reference(kind, found) for kind, group in kinds for found in group]
+
+
+def _reference(kind: str, found: Resolved) -> Reference:
+    glyph, word, role = REFERENCE_LOOKS[found.state]
+    note = found.error_code or " ".join(part for part in (found.status, found.detail) if part)
+    return Reference(kind, found.id, glyph, word, role, visible(note))
+
+
+def raw(session: Session) -> SafeStr:
+    """The record as it stands on disk, made safe for a terminal."""
+    return visible_block(dumps(plain(session)))
