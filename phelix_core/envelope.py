@@ -31,25 +31,28 @@ class Envelope:
         """Plain members in their order."""
         if self.error is None:
             return {"schema_version": SCHEMA_VERSION, "status": "succeeded", "result": plain(self.result)}
-        return {"schema_version": SCHEMA_VERSION, "status": "failed", "error": _told(self.error)}
+        return {"schema_version": SCHEMA_VERSION, "status": "failed", "error": self.failure()}
+
+    def failure(self) -> dict[str, object]:
+        """The members of `error`, redacted; empty for a success."""
+        error = self.error
+        if error is None:
+            return {}
+        told: dict[str, object] = {
+            "code": error.code,
+            "message": redact(error.message),
+            "exit_code": error.exit_code,
+            "retryable": error.retryable,
+        }
+        if error.hint:
+            told["hint"] = redact(error.hint)
+        if error.details:
+            told["details"] = redacted(plain(error.details))
+        return told
 
     def json(self) -> str:
         """The document as text, with its closing newline."""
         return dumps(self.document()) + "\n"
-
-
-def _told(error: PhelixError) -> dict[str, object]:
-    told: dict[str, object] = {
-        "code": error.code,
-        "message": redact(error.message),
-        "exit_code": error.exit_code,
-        "retryable": error.retryable,
-    }
-    if error.hint:
-        told["hint"] = redact(error.hint)
-    if error.details:
-        told["details"] = redacted(plain(error.details))
-    return told
 
 
 def redacted(value: object) -> object:

@@ -119,9 +119,8 @@ def print_result(result: object, call: Call, settings: Settings) -> None:
 
 def print_error(envelope: Envelope, *, no_color: bool) -> None:
     """Tell on stderr what happened, what it means, and what to do."""
-    told = envelope.document()["error"]
+    told = envelope.failure()
     page = Page(sys.stderr, no_color=no_color)
-    assert isinstance(told, dict)  # noqa: S101 - the caller has a failure
     page.line((f"{told['code']}: ", "bold red"), visible(str(told["message"])))
     if "hint" in told:
         page.line("  ", visible(str(told["hint"])))
