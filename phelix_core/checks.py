@@ -79,15 +79,20 @@ def full_match(pattern: str, what: str) -> Check:
     return Check(apply, {"pattern": f"^{pattern}$"})
 
 
-def at_least(minimum: int) -> Check:
-    """Accept integers from `minimum` to 2^53, the range that JSON keeps exactly."""
+MAX_INTEGER = 2**53
+"""The largest whole number that JSON keeps exactly everywhere."""
+
+
+def at_least(minimum: int, maximum: int = MAX_INTEGER) -> Check:
+    """Accept integers from `minimum` to `maximum`."""
+    most = "" if maximum == MAX_INTEGER else f" and at most {maximum}"
 
     def apply(value: int) -> int:
-        if not minimum <= value <= MAX_INTEGER:
-            raise CheckFailed(f"expected a whole number of at least {minimum}")
+        if not minimum <= value <= maximum:
+            raise CheckFailed(f"expected a whole number of at least {minimum}{most}")
         return value
 
-    return Check(apply, {"minimum": minimum, "maximum": MAX_INTEGER})
+    return Check(apply, {"minimum": minimum, "maximum": maximum})
 
 
 def one_of(*values: str) -> Check:
@@ -116,6 +121,5 @@ def capped(cap: int) -> Check:
     return Check(apply, {"description": f"At most {cap} bytes of UTF-8."})
 
 
-MAX_INTEGER = 2**53
 POSITIVE = at_least(1)
 NATURAL = at_least(0)

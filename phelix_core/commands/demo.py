@@ -10,10 +10,11 @@ from random import Random
 from typing import Annotated, Any, Final
 
 from phelix_core.arc.model import plan_document
-from phelix_core.checks import Check, Help, Surface, at_least, capped
+from phelix_core.checks import Help, Surface, at_least, capped
 from phelix_core.commands.environment import Environment, open_environment
+from phelix_core.commands.preview import FieldChange, WritePlan, digest_of, require_digest
 from phelix_core.commands.registry import Effect, command, equivalent, load_command
-from phelix_core.commands.run import FieldChange, WritePlan, digest_of, require_digest, run
+from phelix_core.commands.run import run
 from phelix_core.errors import AlreadyExists, FilesystemError
 from phelix_core.files import why
 from phelix_core.sessions import transitions
@@ -54,7 +55,7 @@ class WriteDemo:
     """Write a seeded fleet of sessions into an empty folder, to look at and to try things on."""
 
     directory: Annotated[str, capped(4096), Help("Folder to fill; it must be empty or not exist yet")]
-    sessions: Annotated[int, at_least(1), Check(lambda n: min(n, _MOST)), Help("How many sessions")] = DEFAULT_SESSIONS
+    sessions: Annotated[int, at_least(1, _MOST), Help("How many sessions")] = DEFAULT_SESSIONS
     seed: Annotated[int, at_least(0), Help("Another seed makes another fleet")] = SEED
 
 

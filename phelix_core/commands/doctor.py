@@ -13,8 +13,8 @@ from typing import Annotated, Final
 from phelix_core import VERSION
 from phelix_core.checks import Help
 from phelix_core.commands.environment import Environment
-from phelix_core.commands.registry import Effect, command
-from phelix_core.commands.run import FieldChange, WritePlan, digest_of, require_digest
+from phelix_core.commands.preview import FieldChange, WritePlan, digest_of, require_digest
+from phelix_core.commands.registry import Effect, command, equivalent
 from phelix_core.errors import PhelixError
 from phelix_core.sessions.model import ACTIVE, record_name
 from phelix_core.sessions.staleness import clock_ahead_ms
@@ -203,7 +203,7 @@ class Repair:
             changes=changes,
             event=None,
             side_effects=(),
-            command="phelix doctor --fix",
+            command=equivalent(doctor, Examine(fix=True), self._env.settings.data_dir),
             digest=digest_of("doctor", target, {}, changes),
         )
 

@@ -5,17 +5,20 @@ Record (actor); architecture page, one declaration.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from phelix_core.arc.store import ArcStore
 from phelix_core.checks import Surface
 from phelix_core.clock import Clock, SystemClock
 from phelix_core.sessions.model import Actor
-from phelix_core.sessions.references import Fact
 from phelix_core.sessions.store import SessionStore
 from phelix_core.sessions.transitions import Stamp
 from phelix_core.settings import Settings
+
+if TYPE_CHECKING:
+    from phelix_core.arc.store import ArcStore
+    from phelix_core.sessions.references import ReferenceSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +30,20 @@ class Environment:
     clock: Clock
     mint: Callable[[], str]
     sessions: SessionStore
-    arc: ArcStore
+
+    @property
+    def arc(self) -> "ArcStore":
+        """Plans and operations; most calls look at none, so their code is read at the first look."""
+        from phelix_core.arc.store import ArcStore  # noqa: PLC0415 - see above
+
+        return ArcStore(self.settings.data_dir, self.clock)
+
+    @property
+    def references(self) -> "ReferenceSource":
+        """Plans, operations and deployments as a session's references see them."""
+        from phelix_core.commands.arc_references import ArcReferences  # noqa: PLC0415 - see `arc`
+
+        return ArcReferences(self.arc)
 
     @property
     def actor(self) -> Actor:
@@ -56,29 +72,4 @@ def open_environment(
         clock=clock,
         mint=mint,
         sessions=SessionStore(f"{settings.data_dir}/sessions", clock),
-        arc=ArcStore(settings.data_dir, clock),
     )
-
-
-class ArcReferences:
-    """The arc's records as the facts that a session's references resolve to."""
-
-    def __init__(self, arc: ArcStore) -> None:
-        self._arc = arc
-
-    def plan(self, plan_id: str) -> Fact:
-        """A plan's stored status and its hash."""
-        plan = self._arc.plan(plan_id)
-        return Fact(plan.status, plan.plan_hash)
-
-    def operation(self, operation_id: str) -> Fact:
-        """An operation's derived status and its kind."""
-        operation = self._arc.operation(operation_id)
-        return Fact(self._arc.status_of(operation), operation.kind)
-
-    def deployments(self, wanted: frozenset[str]) -> Mapping[str, Fact]:
-        """The status of the newest operation that names each deployment."""
-        return {
-            deployment: Fact(self._arc.status_of(operation), f"operation {operation.operation_id}")
-            for deployment, operation in self._arc.correlated(wanted).items()
-        }

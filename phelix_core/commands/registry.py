@@ -19,14 +19,14 @@ from phelix_core.commands.environment import Environment
 from phelix_core.errors import InvalidArgument
 
 CATALOGUE: Mapping[str, str] = {
-    "session create": "phelix_core.commands.session:create_session",
+    "session create": "phelix_core.commands.session_creation:create_session",
     "session show": "phelix_core.commands.session:show_session",
     "session list": "phelix_core.commands.session:list_sessions",
-    "session checkpoint": "phelix_core.commands.session:checkpoint_session",
-    "session complete": "phelix_core.commands.session:complete_session",
-    "session fail": "phelix_core.commands.session:fail_session",
-    "session cancel": "phelix_core.commands.session:cancel_session",
-    "session prune": "phelix_core.commands.session:prune_sessions",
+    "session checkpoint": "phelix_core.commands.session_updates:checkpoint_session",
+    "session complete": "phelix_core.commands.session_updates:complete_session",
+    "session fail": "phelix_core.commands.session_updates:fail_session",
+    "session cancel": "phelix_core.commands.session_updates:cancel_session",
+    "session prune": "phelix_core.commands.session_pruning:prune_sessions",
     "demo": "phelix_core.commands.demo:write_demo",
     "doctor": "phelix_core.commands.doctor:doctor",
     "schema": "phelix_core.commands.schema:show_schema",
@@ -202,8 +202,8 @@ def _checked(field: Field, value: object) -> object:
         if not isinstance(value, (list, tuple)):
             raise CheckFailed("expected a list")
         return tuple(_one(field, item) for item in cast("list[object]", value))
-    if value is None and not field.required:
-        return field.default
+    if value is None and field.default is None:
+        return None
     return _one(field, value)
 
 

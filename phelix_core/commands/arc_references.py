@@ -1,0 +1,30 @@
+"""The arc's records as the facts that a session's references resolve to."""
+
+from collections.abc import Mapping
+
+from phelix_core.arc.store import ArcStore
+from phelix_core.sessions.references import Fact
+
+
+class ArcReferences:
+    """Looks plans, operations and deployments up for `sessions.references`."""
+
+    def __init__(self, arc: ArcStore) -> None:
+        self._arc = arc
+
+    def plan(self, plan_id: str) -> Fact:
+        """A plan's stored status and its hash."""
+        plan = self._arc.plan(plan_id)
+        return Fact(plan.status, plan.plan_hash)
+
+    def operation(self, operation_id: str) -> Fact:
+        """An operation's derived status and its kind."""
+        operation = self._arc.operation(operation_id)
+        return Fact(self._arc.status_of(operation), operation.kind)
+
+    def deployments(self, wanted: frozenset[str]) -> Mapping[str, Fact]:
+        """The status of the newest operation that names each deployment."""
+        return {
+            deployment: Fact(self._arc.status_of(operation), f"operation {operation.operation_id}")
+            for deployment, operation in self._arc.correlated(wanted).items()
+        }
