@@ -62,5 +62,5 @@ def redacted(value: object) -> object:
     if isinstance(value, list):
         return [redacted(item) for item in cast("list[object]", value)]
     if isinstance(value, Mapping):
-        return {key: redacted(member) for key, member in cast("Mapping[str, object]", value).items()}
+        return {redact(key): redacted(member) for key, member in cast("Mapping[str, object]", value).items()}
     return value

@@ -7,6 +7,7 @@ error that names the key and never its value.
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from stat import S_ISREG
 
 from phelix_core.errors import FilesystemError, InvalidArgument
 
@@ -14,6 +15,8 @@ CONFIG_FILE = "config.toml"
 _MINUTE_MS = 60_000
 _DEFAULT_STALE_MINUTES = 60
 _MAX_STALE_MINUTES = 60 * 24 * 366
+_DIGITS = 10
+_MAX_CONFIG_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +37,7 @@ def load_settings(
     read_only: bool = False,
 ) -> Settings:
     """Resolve settings; raises `InvalidArgument` for a bad value and `FilesystemError` for an unreadable file."""
-    folder = os.path.abspath(os.path.expanduser(data_dir or environ.get("PHELIX_DATA_DIR") or "~/.phelix"))
-    if "\0" in folder:
-        raise InvalidArgument("The data directory's path holds a NUL character.")
+    folder = _folder(environ.get("PHELIX_DATA_DIR") or "~/.phelix" if data_dir is None else data_dir)
     written = _read_config(f"{folder}/{CONFIG_FILE}")
     minutes = _minutes(environ.get("PHELIX_STALE_AFTER_MINUTES"), written.get("stale_after_minutes"))
     return Settings(
@@ -47,18 +48,37 @@ def load_settings(
     )
 
 
+def _folder(named: str) -> str:
+    """The data directory's absolute path."""
+    if not named or "\0" in named:
+        raise InvalidArgument("The data directory's path is empty or holds a NUL character.")
+    try:
+        return os.path.abspath(os.path.expanduser(named))
+    except OSError as error:
+        reason = os.strerror(error.errno or 0)
+        raise FilesystemError(f"Cannot tell which data directory is meant from here: {reason}.") from None
+
+
 def _read_config(path: str) -> dict[str, object]:
     try:
-        with open(path, "rb") as file:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # whatever stands there, never wait
+        with open(descriptor, "rb") as file:
             import tomllib  # noqa: PLC0415 - only where a file exists, so that others do not pay for the parser
 
-            written = tomllib.load(file)
+            if not S_ISREG(os.fstat(descriptor).st_mode):
+                raise FilesystemError(f"{CONFIG_FILE} is not a regular file.")
+            text = file.read(_MAX_CONFIG_BYTES + 1)
+            if len(text) > _MAX_CONFIG_BYTES:
+                raise InvalidArgument(f"{CONFIG_FILE} is larger than {_MAX_CONFIG_BYTES} bytes.")
+            written = tomllib.loads(text.decode())
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
         raise FilesystemError(f"Cannot read {CONFIG_FILE}: {os.strerror(error.errno or 0)}.") from None
     except ValueError as error:
         raise InvalidArgument(f"{CONFIG_FILE} is not TOML: {error}.") from None
+    except RecursionError:
+        raise InvalidArgument(f"{CONFIG_FILE} is nested too deeply.") from None
     unknown = sorted(set(written) - {"stale_after_minutes", "theme"})
     if unknown:
         raise InvalidArgument(
@@ -71,7 +91,7 @@ def _read_config(path: str) -> dict[str, object]:
 def _minutes(from_environment: str | None, from_file: object) -> int:
     value: object = from_file if from_file is not None else _DEFAULT_STALE_MINUTES
     if from_environment:
-        value = int(from_environment) if from_environment.isdecimal() else None
+        value = int(from_environment) if from_environment.isdecimal() and len(from_environment) < _DIGITS else None
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _MAX_STALE_MINUTES:
         raise InvalidArgument(f"stale_after_minutes must be a whole number from 1 to {_MAX_STALE_MINUTES}.")
     return value

@@ -16,7 +16,7 @@ from typing import Any, NoReturn, cast
 MAX_DEPTH = 32
 _INTEGER_DIGITS = 19
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
-_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)  # an open one ends with the text: linear
 
 
 class JsonRefused(ValueError):

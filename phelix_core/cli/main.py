@@ -7,7 +7,8 @@ Envelope.
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from phelix_core import VERSION
@@ -17,7 +18,8 @@ from phelix_core.commands.environment import open_environment
 from phelix_core.commands.registry import Effect, validate
 from phelix_core.commands.run import run
 from phelix_core.envelope import Envelope
-from phelix_core.errors import Cancelled, InternalError, PhelixError
+from phelix_core.errors import Cancelled, FilesystemError, InternalError, PhelixError
+from phelix_core.files import why
 from phelix_core.settings import load_settings
 
 PROGRAMS: Final = {
@@ -38,31 +40,63 @@ class Interrupted(Cancelled):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; answers the exit status."""
     argv = list(sys.argv[1:] if argv is None else argv)
+    _require_streams()
     try:
-        status = _answer(argv)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader has gone: keep the interpreter from complaining while it flushes on the way out.
+        return _answer(argv)
+    except Unheard as unheard:
+        # Keep the interpreter from complaining while it flushes on the way out.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(unheard.reason, BrokenPipeError):
+            _tell(Envelope(error=FilesystemError(f"The answer could not be written: {why(unheard.reason)}.")))
         return 1
-    return status
+
+
+class Unheard(Exception):
+    """Standard output refused the answer: its reader has gone, or its disk is full."""
+
+    def __init__(self, reason: OSError) -> None:
+        super().__init__()
+        self.reason = reason
+
+
+@contextmanager
+def _answering() -> Generator[None]:
+    """Write to stdout inside; what it refuses is told apart from faults of the command."""
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError as error:
+        raise Unheard(error) from None
+
+
+def _require_streams() -> None:
+    """Stand an empty stream in for each that the caller closed, so that no record is opened under its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for the process's life
+    if reconfigure := getattr(sys.stdout, "reconfigure", None):
+        reconfigure(errors="replace")  # a person's locale may lack a glyph
 
 
 def _answer(argv: list[str]) -> int:
     if argv[:1] in (["--version"], ["-V"]):
-        print(f"phelix {VERSION}")
+        with _answering():
+            print(f"phelix {VERSION}")
         return 0
     try:
         return _called(parse(argv))
     except HelpAsked as asked:
-        print(asked, end="")
+        with _answering():
+            print(asked, end="")
         return 0
     except PhelixError as error:
         return _print(Envelope(error=error), as_json=wants_json(argv))
     except KeyboardInterrupt:
         return _print(Envelope(error=Interrupted()), as_json=wants_json(argv))
-    except BrokenPipeError:
+    except Unheard:
         raise
+    except BrokenPipeError as gone:
+        raise Unheard(gone) from None
     except Exception as error:  # noqa: BLE001 - the process's edge: nothing unforeseen may end in a traceback
         return _print(Envelope(error=unforeseen(error)), as_json=wants_json(argv))
 
@@ -72,13 +106,16 @@ def _called(call: Call) -> int:
     settings = load_settings(os.environ, data_dir=call.data_dir, **options)  # pyright: ignore[reportArgumentType]
     if call.command.effect is Effect.PROGRAM:
         request = validate(call.command, call.raw, Surface.CLI)
-        return _start(PROGRAMS[call.command.name])(request, settings)
+        status = _start(PROGRAMS[call.command.name])(request, settings)
+        with _answering():
+            return status
     env = open_environment(settings, Surface.CLI)
     envelope = run(call.command, call.raw, env, dry_run=call.dry_run, expect_digest=call.expect_digest)
     if envelope.error is None and not call.json:
         from phelix_core.cli.render import print_result  # noqa: PLC0415 - a JSON answer needs no rendering
 
-        print_result(envelope.result, call, settings)
+        with _answering():
+            print_result(envelope.result, call, settings)
         return envelope.exit_code
     return _print(envelope, as_json=call.json, no_color=call.no_color)
 
@@ -93,12 +130,20 @@ def _start(program: str):  # noqa: ANN202 - a program's main, known only at the 
 def _print(envelope: Envelope, *, as_json: bool, no_color: bool = False) -> int:
     """The envelope to stdout where JSON was asked for, the human account of a failure to stderr."""
     if as_json:
-        sys.stdout.write(envelope.json())
+        # JSON is UTF-8 in any locale; a path that is not text shows its odd bytes as JSON escapes.
+        with _answering():
+            sys.stdout.buffer.write(envelope.json().encode("utf-8", "backslashreplace"))
     if envelope.error is not None:
-        from phelix_core.cli.render import print_error  # noqa: PLC0415 - a JSON answer needs no rendering
-
-        print_error(envelope, no_color=no_color)
+        _tell(envelope, no_color=no_color)
     return envelope.exit_code
+
+
+def _tell(envelope: Envelope, *, no_color: bool = False) -> None:
+    """A failure's human account to stderr; where nobody can be told, the exit status still says it."""
+    from phelix_core.cli.render import print_error  # noqa: PLC0415 - a JSON answer needs no rendering
+
+    with suppress(OSError):
+        print_error(envelope, no_color=no_color)
 
 
 def unforeseen(error: Exception) -> InternalError:

@@ -16,6 +16,7 @@ from phelix_core.errors import InvalidArgument
 
 STDIN_CAP: Final = 1 << 20
 _GLOBAL_VALUES: Final = ("--data-dir",)
+_JOINED_VALUES: Final = tuple(f"{option}=" for option in _GLOBAL_VALUES)
 _GLOBAL_SWITCHES: Final = ("--json", "--no-color")
 _HELP: Final = ("-h", "--help")
 _HELP_WIDTH: Final = 100
@@ -78,7 +79,7 @@ def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
     rest: list[str] = []
     items = iter(argv)
     for item in items:
-        if item in _GLOBAL_SWITCHES:
+        if item in _GLOBAL_SWITCHES or item.startswith(_JOINED_VALUES):
             rest.append(item)
         elif item in _GLOBAL_VALUES:
             rest += [item, *(value for value in [next(items, None)] if value is not None)]
@@ -96,11 +97,21 @@ def _command_name(words: list[str], rest: list[str]) -> str:
             return name
     group = words[0] if words else ""
     members = [name for name in CATALOGUE if name.startswith(f"{group} ")] if group else []
-    if any(item in _HELP for item in rest) or not words:
+    if any(item in _HELP for item in rest) or not (words or rest):
         raise HelpAsked(_overview(members or list(CATALOGUE)))
     known = ", ".join(name.split()[-1] for name in members) or ", ".join(dict.fromkeys(n.split()[0] for n in CATALOGUE))
-    asked = " ".join(words[:2] if members else words[:1])
-    raise InvalidArgument(f"There is no command `{asked}`.", hint=f"Known: {known}. See `phelix --help`.")
+    raise InvalidArgument(_no_command(words, rest, group=bool(members)), hint=f"Known: {known}. See `phelix --help`.")
+
+
+def _no_command(words: list[str], rest: list[str], *, group: bool) -> str:
+    """What is wrong with a line that names no command."""
+    if not words:
+        leading = next((item for item in rest if item not in _GLOBAL_SWITCHES), None)
+        behind = f"; `{leading}` may only stand behind it" if leading and not leading.startswith(_GLOBAL_VALUES) else ""
+        return f"Name a command{behind}."
+    if group and len(words) == 1:
+        return f"`{words[0]}` is a group of commands: say which."
+    return f"There is no command `{' '.join(words[:2] if group else words[:1])}`."
 
 
 def _leaf(command: Command) -> argparse.ArgumentParser:

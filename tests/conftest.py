@@ -1,0 +1,43 @@
+"""Fixtures that every test may ask for: a clock that stands still, counted ids, real folders, real processes."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from phelix_core.commands.environment import Environment
+from tests.rig import FixedClock, Phelix, environment
+
+settings.register_profile(
+    "phelix",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    max_examples=100,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("phelix")
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    return FixedClock()
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Path:
+    """A data directory that does not exist yet."""
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def env(data_dir: Path, clock: FixedClock) -> Environment:
+    """The command line's environment over an empty data directory."""
+    return environment(data_dir, clock)
+
+
+@pytest.fixture
+def phelix(data_dir: Path, tmp_path: Path) -> Phelix:
+    """`phelix(*argv)` runs the real command line over `data_dir`; reports of faults go to `tmp_path`."""
+    return Phelix(data_dir, tmp_path)
