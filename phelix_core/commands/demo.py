@@ -178,12 +178,13 @@ class DemoFleet:
 
     def step(self) -> str | None:
         """Let one agent record its next step, finish, or start; answers the session that moved."""
-        if not self._moving or self._random.random() < 0.1:  # noqa: PLR2004 - one beginning in ten steps
+        if not self._moving:
             return self._begin()
         place = self._random.randrange(len(self._moving))
         session_id, steps, done = self._moving[place]
         if done >= len(steps):
             self._moving.pop(place)
+            self._begin()
             return self._call("session complete", session_id=session_id, result="done, checks are green")
         self._moving[place] = (session_id, steps, done + 1)
         note = self._random.choice(_NOTES)

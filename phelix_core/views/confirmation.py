@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from phelix_core.text import SafeStr, visible
+from phelix_core.views.moments import moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,9 @@ def confirmation(plan: Mapping[str, object]) -> Confirmation:
         target=visible(" ".join([str(target.get("session_id", "")), *named]).strip()),
         data_dir=visible(str(target.get("data_dir", ""))),
         changes=tuple(
-            ShownChange(visible(str(change["field"])), _value(change["before"]), _value(change["after"]))
+            ShownChange(visible(name), _value(name, change["before"]), _value(name, change["after"]))
             for change in changes
+            for name in [str(change["field"])]
         ),
         event=visible(", ".join(f"{name} {value}" for name, value in event.items())) if event else None,
         side_effects=tuple(visible(str(effect)) for effect in cast("list[object]", plan["side_effects"])),
@@ -49,9 +51,11 @@ def confirmation(plan: Mapping[str, object]) -> Confirmation:
     )
 
 
-def _value(value: object) -> SafeStr | None:
+def _value(name: str, value: object) -> SafeStr | None:
     if value is None:
         return None
+    if name.endswith("_at_ms") and isinstance(value, int):
+        return moment(value)
     if isinstance(value, list):
         return visible(", ".join(map(str, cast("list[object]", value))))
     return visible(str(value))

@@ -5,7 +5,7 @@ from a record is made safe for a terminal here, once. Source: console page, sect
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from phelix_core.sessions.model import ACTIVE, CANCELLED, COMPLETED, FAILED
@@ -30,21 +30,26 @@ class State:
 
 
 STATES: Final[Mapping[str, State]] = {
-    UNREADABLE: State("⚠", "unreadable", "st-unread", 0),
-    STALE: State("▲", "stale", "st-stale", 1),
-    CLOCK: State("?", "clock?", "st-stale", 2),
-    ACTIVE: State("●", "active", "st-active", 3),
-    FAILED: State("✗", "failed", "st-failed", 4),
-    CANCELLED: State("−", "cancelled", "st-cancelled", 5),
-    COMPLETED: State("✓", "completed", "st-completed", 6),
+    UNREADABLE: State("⚠", "unreadable", "unread", 0),
+    STALE: State("▲", "stale", "stale", 1),
+    CLOCK: State("?", "clock?", "stale", 2),
+    ACTIVE: State("●", "active", "active", 3),
+    FAILED: State("✗", "failed", "failed", 4),
+    CANCELLED: State("−", "cancelled", "cancelled", 5),
+    COMPLETED: State("✓", "completed", "completed", 6),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class BadRecord:
-    """A record that cannot be read, with its code and whether a good copy was seen before."""
+    """A record that cannot be read: the code that says why, and what was last read well, if anything was."""
 
     code: str
+    last_good: SessionSummary | None = None
+
+
+Found = SessionSummary | BadRecord
+"""What a look at one record gave."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,13 +96,18 @@ def session_row(summary: SessionSummary, now_ms: int, stale_after_ms: int) -> Se
     )
 
 
-def bad_row(session_id: str, bad: BadRecord) -> SessionRow:
-    """The line for a record that cannot be read."""
+def row_of(session_id: str, found: Found, now_ms: int, stale_after_ms: int) -> SessionRow:
+    """The line for what was found; a record that went bad keeps what was last read well, marked as such."""
+    if isinstance(found, SessionSummary):
+        return session_row(found, now_ms, stale_after_ms)
     none = SafeStr("")
+    if found.last_good is not None:
+        good = session_row(found.last_good, now_ms, stale_after_ms)
+        return replace(good, state=UNREADABLE, title=visible(f"{found.code}, last read: {found.last_good.title or ''}"))
     return SessionRow(
         session_id=session_id,
         state=UNREADABLE,
-        title=visible(bad.code),
+        title=visible(found.code),
         app=none,
         step=none,
         age=none,
@@ -106,22 +116,15 @@ def bad_row(session_id: str, bad: BadRecord) -> SessionRow:
     )
 
 
-def sort_key(row: SessionRow, created_at_ms: int) -> tuple[int, int, str]:
-    """Attention first, then newest first, then by id: an order that an update of a record does not change."""
-    return row.looks.rank, -created_at_ms, row.session_id
+def created_ms(found: Found) -> int:
+    """When the session was created, as far as that is known; 0 where it is not."""
+    good = found if isinstance(found, SessionSummary) else found.last_good
+    return good.created_at_ms if good else 0
 
 
-def in_order(known: Mapping[str, SessionSummary | BadRecord], now_ms: int, stale_after_ms: int) -> list[SessionRow]:
-    """Every session as a row, attention first."""
-    keyed = [
-        (sort_key(row, 0), row) if isinstance(found, BadRecord) else (sort_key(row, found.created_at_ms), row)
-        for session_id, found in known.items()
-        for row in [
-            bad_row(session_id, found) if isinstance(found, BadRecord) else session_row(found, now_ms, stale_after_ms)
-        ]
-    ]
-    keyed.sort(key=lambda pair: pair[0])
-    return [row for _, row in keyed]
+def sort_key(row: SessionRow, found: Found) -> tuple[int, int, str]:
+    """Attention first, then newest first, then by id: an order that a mere checkpoint does not change."""
+    return row.looks.rank, -created_ms(found), row.session_id
 
 
 def counts(rows: Iterable[SessionRow]) -> dict[str, int]:

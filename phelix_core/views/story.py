@@ -18,10 +18,10 @@ from phelix_core.text import SafeStr, visible, visible_block
 from phelix_core.views.moments import long_span, moment, time_of_day
 
 REFERENCE_LOOKS: Final = {
-    PRESENT: ("✓", "present", "ref-present"),
-    MISSING: ("✗", "missing", "ref-missing"),
-    UNAVAILABLE: ("⊘", "unavailable", "ref-unavailable"),
-    UNKNOWN: ("?", "unknown", "ref-unknown"),
+    PRESENT: ("✓", "present", "present"),
+    MISSING: ("✗", "missing", "missing"),
+    UNAVAILABLE: ("⊘", "unavailable", "unavailable"),
+    UNKNOWN: ("?", "unknown", "unknown"),
 }
 
 
@@ -124,8 +124,15 @@ def references(resolved: ResolvedReferences) -> list[Reference]:
 
 def _reference(kind: str, found: Resolved) -> Reference:
     glyph, word, role = REFERENCE_LOOKS[found.state]
-    note = found.error_code or " ".join(part for part in (found.status, found.detail) if part)
+    note = found.error_code or " ".join(part for part in (found.status, _brief(found.detail)) if part)
     return Reference(kind, found.id, glyph, word, role, visible(note))
+
+
+def _brief(detail: str | None) -> str | None:
+    """A content hash in its first twelve digits; all of it is in the record."""
+    if detail is None or not detail.startswith("sha256:"):
+        return detail
+    return f"{detail[:19]}…"
 
 
 def raw(session: Session) -> SafeStr:

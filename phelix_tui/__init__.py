@@ -1,0 +1,1 @@
+"""The operator's console: screens over the core's commands, no rule of the domain."""

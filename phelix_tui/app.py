@@ -1,0 +1,270 @@
+"""The console's composition: rooms, dialogs, themes, feed and clock, and nothing of the domain.
+
+Handlers here are the only writers of what is shown. Workers post messages.
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from textual import on
+from textual.app import SystemCommand
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from phelix_core.checks import Surface
+from phelix_core.clock import Clock
+from phelix_core.commands.environment import Environment, open_environment
+from phelix_core.commands.programs import OpenConsole
+from phelix_core.errors import InvalidArgument, SessionConflict
+from phelix_core.settings import Settings
+from phelix_core.text import visible
+from phelix_tui.actions import SESSION_ACTIONS, Action, Target, why_not
+from phelix_tui.arrangement import Patch
+from phelix_tui.desk import Desk
+from phelix_tui.feed import Feed
+from phelix_tui.guard import GuardedApp
+from phelix_tui.messages import SnapshotFailed, SnapshotLoaded, SnapshotPatched
+from phelix_tui.screens.confirm import CommandForm, ConfirmScreen, Outcome, Proposal, ProposalDialog, finished_line
+from phelix_tui.screens.conflict import ConflictScreen, text_of
+from phelix_tui.screens.fleet import FleetRoom
+from phelix_tui.screens.help import HelpScreen
+from phelix_tui.screens.menu import ActionMenu
+from phelix_tui.screens.room import Room
+from phelix_tui.screens.session import SessionRoom
+from phelix_tui.theming import DEFAULT_THEME, default_variables, load_themes
+from phelix_tui.widgets.pages import cell
+from phelix_tui.widgets.rowlist import Cell
+
+
+class ConsoleApp(GuardedApp[int]):
+    """The operator's console over one data directory."""
+
+    TITLE = "phelix"
+    CSS_PATH = "console.tcss"
+    ENABLE_COMMAND_PALETTE = True
+    COMMAND_PALETTE_BINDING = "ctrl+p"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("question_mark", "help", "Help", id="app.help"),
+        Binding("colon", "command_palette", "Commands", id="app.palette"),
+        Binding("1", "home", "Fleet", id="app.fleet"),
+        Binding("T", "change_theme", "Theme", show=False, id="app.theme"),
+    ]
+
+    def __init__(self, env: Environment, *, ansi_color: bool | None = None, feed: Feed | None = None) -> None:
+        super().__init__(ansi_color=ansi_color)
+        self.desk = Desk(env)
+        self.feed = feed or Feed(env, self.post_message)
+        self.fleet = FleetRoom(self.desk)
+        self._first_look = asyncio.Event()
+        self._themes = load_themes(f"{env.settings.data_dir}/themes")
+        for theme in self._themes.themes:
+            self.register_theme(theme)
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Colours of our roles under a theme that has none (Textual's hook)."""
+        return default_variables(self.current_theme)
+
+    def on_mount(self) -> None:
+        """Choose the theme, open Fleet, start the feed and the clock."""
+        wanted = self.desk.env.settings.theme
+        self.theme = wanted if wanted in self.available_themes else DEFAULT_THEME
+        if wanted and wanted != self.theme:
+            self.notify(
+                f"There is no theme {visible(wanted)}; {DEFAULT_THEME} is used.", severity="warning", markup=False
+            )
+        for problem in self._themes.problems:
+            self.notify(f"{problem.path}: {problem.reason}", title="Theme skipped", severity="warning", markup=False)
+        self.push_screen(self.fleet)
+        self.run_worker(self.feed.run(), name="feed", exclusive=True, exit_on_error=False)
+        self.set_interval(1.0, self._second)
+
+    # What comes in
+
+    @on(SnapshotLoaded)
+    def _loaded(self, message: SnapshotLoaded) -> None:
+        patch = self.desk.arrangement.load(message.known, self.desk.now_ms())
+        self._changed(None, patch)
+
+    @on(SnapshotPatched)
+    def _patched(self, message: SnapshotPatched) -> None:
+        patch = self.desk.arrangement.change(message.changes, self.desk.now_ms())
+        self._changed(message, patch)
+
+    def _changed(self, message: SnapshotPatched | None, patch: Patch) -> None:
+        changes = None if message is None else message.changes
+        self.fleet.loaded()
+        screen = self.screen
+        if isinstance(screen, Room):
+            screen.records_changed(changes, patch)
+        elif isinstance(screen, ProposalDialog):
+            screen.records_changed({screen.target.session_id} if changes is None else changes)
+        self._tell_doctor()
+        self._first_look.set()
+
+    @on(SnapshotFailed)
+    def _failed(self, message: SnapshotFailed) -> None:
+        self.fleet.reading_failed(message.code, message.reason)
+        self._first_look.set()
+
+    def _second(self) -> None:
+        screen = self.screen
+        if isinstance(screen, Room):
+            screen.time_passed()
+            self._tell_doctor()
+
+    def _tell_doctor(self) -> None:
+        if isinstance(self.screen, Room):
+            self.screen.tell_doctor(self._doctor_cells())
+
+    def _doctor_cells(self) -> tuple[Cell, ...]:
+        """How the live view is doing: the watcher, its lag, records that do not parse, clocks that disagree."""
+        watch, counts = self.feed.watch, self.desk.arrangement.summary()
+        cells = [cell(f" watch {watch.mode}", "ok" if not watch.reason else "warning")]
+        if watch.reason:
+            cells.append(cell(f" ({visible(watch.reason)})", "warning"))
+        if watch.last_lag_ms is not None:
+            cells.append(cell(f" {watch.last_lag_ms:.0f} ms", "muted"))
+        bad, skewed = counts.get("unreadable", 0), counts.get("clock", 0)
+        cells.append(cell(f" · parse errors {bad}", "error" if bad else "muted"))
+        cells.append(cell(f" · clock {f'disagrees in {skewed}' if skewed else 'ok'}", "warning" if skewed else "muted"))
+        return tuple(cells)
+
+    async def settled(self) -> None:
+        """Wait until the records have been read for the first time and drawn."""
+        await self._first_look.wait()
+
+    # Rooms
+
+    def action_home(self) -> None:
+        """Go to Fleet."""
+        while isinstance(self.screen, SessionRoom):
+            self.pop_screen()
+
+    def action_open_session(self, session_id: str) -> None:
+        """Open a session's room."""
+        if self.screen is self.fleet:
+            self.push_screen(SessionRoom(self.desk, session_id))
+
+    def action_help(self) -> None:
+        """Show the keys that work here."""
+        screen = self.screen
+        if not isinstance(screen, Room):
+            return
+        focused = self.focused
+        sections: list[tuple[str, Sequence[Binding]]] = [("Here", _bindings(type(screen)))]
+        if focused is not None:
+            sections.append(("Moving about", _bindings(type(focused))))
+        sections.append(("Everywhere", _bindings(type(self))))
+        target = self.desk.target(screen.selected_id())
+        self.push_dialog(HelpScreen(sections, why_not(target, read_only=self.desk.read_only)))
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """What the palette offers besides themes."""
+        yield SystemCommand("Theme", "Change how the console looks", self.action_change_theme)
+        yield SystemCommand("Help", "Show the keys that work here", self.action_help)
+        if isinstance(screen, Room):
+            yield SystemCommand("Act", "Open the actions on the selected session", self.action_act)
+        yield SystemCommand("Fleet", "Go to the list of sessions", self.action_home)
+        yield SystemCommand("Quit", "Leave the console", self.action_quit)
+
+    # Acting
+
+    def action_act(self) -> None:
+        """Open the action menu on the selected session."""
+        screen = self.screen
+        if not isinstance(screen, Room):
+            return
+        target = self.desk.target(screen.selected_id())
+        reason = why_not(target, read_only=self.desk.read_only)
+        title = visible(target.session_id) if target else visible("nothing")
+
+        def chosen(action: Action | None) -> None:
+            if action is not None and target is not None:
+                self._fill_in(action, target)
+
+        self.push_dialog(ActionMenu(title, SESSION_ACTIONS, reason), chosen)
+
+    def _fill_in(self, action: Action, target: Target, values: dict[str, object] | None = None) -> None:
+        def filled(answer: Outcome | Proposal | None) -> None:
+            if isinstance(answer, Proposal):
+                self.push_dialog(ConfirmScreen(self.desk, answer), self._answered)
+            else:
+                self._answered(answer)
+
+        self.push_dialog(CommandForm(self.desk, action, target, values), filled)
+
+    def _answered(self, answer: Outcome | Proposal | None) -> None:
+        """Tell what came of it; a conflict gets its own screen and is never retried by itself."""
+        if not isinstance(answer, Outcome):
+            return
+        error = answer.envelope.error
+        if isinstance(error, SessionConflict):
+            self.run_worker(self._conflict(answer), exit_on_error=False)
+            return
+        severity = "information" if error is None else "error"
+        self.notify(finished_line(answer), severity=severity, markup=False)
+
+    async def _conflict(self, outcome: Outcome) -> None:
+        proposal = outcome.proposal
+        session_id = proposal.target.session_id
+        current = await self.feed.look_at(session_id)
+        if current is not None:
+            self.post_message(SnapshotPatched({session_id: current}))
+
+        def chosen(answer: str | None) -> None:
+            if answer == "copy":
+                self.copy_to_clipboard(text_of(proposal))
+                self.notify("Your text went to the terminal's clipboard (OSC 52).", markup=False)
+            elif answer == "replan" and current is not None:
+                again = Proposal(proposal.action, Target(session_id, current), proposal.values)
+                self.push_dialog(ConfirmScreen(self.desk, again), self._answered)
+
+        self.push_dialog(ConflictScreen(proposal, current, finished_line(outcome)), chosen)
+
+    def action_copy_id(self) -> None:
+        """Copy the selected session's id."""
+        selected = self.screen.selected_id() if isinstance(self.screen, Room) else None
+        if selected:
+            self.copy_to_clipboard(selected)
+            self.notify(f"{selected} went to the terminal's clipboard (OSC 52).", markup=False)
+
+
+def _bindings(kind: type) -> list[Binding]:
+    """Bindings that a class and its own bases declare, nearest first, without Textual's own."""
+    found: list[Binding] = []
+    for part in kind.__mro__:
+        if part.__module__.startswith("phelix_tui"):
+            declared = part.__dict__.get("BINDINGS", ())
+            found += [made for binding in declared for made in Binding.make_bindings([binding])]
+    return found
+
+
+def is_writable(folder: str) -> bool:
+    """Whether records could be written in `folder`, or in the one that it would be made in."""
+    while not os.path.exists(folder) and folder != os.path.dirname(folder):
+        folder = os.path.dirname(folder)
+    return os.access(folder, os.W_OK | os.X_OK)
+
+
+def open_console(settings: Settings, *, clock: Clock | None = None) -> Environment:
+    """The console's environment: read-only where asked for, and where nothing could be written."""
+    read_only = settings.read_only or not is_writable(settings.data_dir)
+    return open_environment(replace(settings, read_only=read_only), Surface.TUI, clock=clock)
+
+
+def main(request: OpenConsole, settings: Settings) -> int:
+    """Run the console on this terminal; answers the exit status."""
+    from phelix_tui.starting import draw, live  # noqa: PLC0415 - what starts differs with what was asked
+
+    if request.screenshot is not None:
+        return draw(request, settings)
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise InvalidArgument(
+            "The console needs a terminal.",
+            hint="Use `phelix session list`, or --screenshot FILE to draw a picture.",
+        )
+    return live(request, settings)

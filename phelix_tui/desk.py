@@ -1,0 +1,64 @@
+"""What every screen works from: the environment, the rows known, and the one way to the core.
+
+Commands run in threads, so that no disk makes the screen wait; what they answer comes back as an
+envelope, also where something unforeseen went wrong.
+"""
+
+import asyncio
+import os
+from collections.abc import Mapping
+
+from phelix_core.cli.main import unforeseen
+from phelix_core.commands.environment import Environment
+from phelix_core.commands.registry import load_command
+from phelix_core.commands.run import run
+from phelix_core.commands.session import ShownSession
+from phelix_core.envelope import Envelope
+from phelix_core.text import SafeStr, visible
+from phelix_tui.actions import Target
+from phelix_tui.arrangement import Arrangement
+
+
+class Desk:
+    """One console's working place."""
+
+    def __init__(self, env: Environment) -> None:
+        self.env = env
+        self.arrangement = Arrangement(env.settings.stale_after_ms)
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the core refuses every write here."""
+        return self.env.settings.read_only
+
+    @property
+    def place(self) -> SafeStr:
+        """The data directory as people write it."""
+        home, folder = os.path.expanduser("~"), self.env.settings.data_dir
+        return visible(f"~{folder[len(home) :]}" if folder.startswith(f"{home}/") else folder)
+
+    def now_ms(self) -> int:
+        """Now, by the clock that rows are drawn with."""
+        return self.env.clock.now_ms()
+
+    def target(self, session_id: str | None) -> Target | None:
+        """The session as the screen shows it."""
+        found = self.arrangement.found(session_id) if session_id else None
+        return Target(session_id, found) if session_id and found is not None else None
+
+    async def call(
+        self, name: str, raw: Mapping[str, object], *, dry_run: bool = False, expect_digest: str | None = None
+    ) -> Envelope:
+        """Run a command in a thread."""
+        return await asyncio.to_thread(self._call, name, raw, dry_run, expect_digest)
+
+    def _call(self, name: str, raw: Mapping[str, object], dry_run: bool, expect_digest: str | None) -> Envelope:  # noqa: FBT001 - a thread's arguments go by place
+        try:
+            return run(load_command(name), raw, self.env, dry_run=dry_run, expect_digest=expect_digest)
+        except Exception as error:  # noqa: BLE001 - a worker's edge: an unforeseen fault is an answer, not a crash
+            return Envelope(error=unforeseen(error))
+
+    async def show(self, session_id: str) -> ShownSession | Envelope:
+        """Read one session with its references; the envelope is a failure's."""
+        envelope = await self.call("session show", {"session_id": session_id})
+        return envelope.result if isinstance(envelope.result, ShownSession) else envelope

@@ -1,0 +1,274 @@
+"""Forms and confirmations: the exact write, bound to the revision on the screen, before anything is written.
+
+A form shows what it would write while it is filled in. A confirmation is frozen: its digest is what is
+applied or nothing is. Both watch the session they are about, and disable themselves when it moves on.
+Source: console page, section 6.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.timer import Timer
+from textual.widgets import Button, Input
+
+from phelix_core.commands.preview import WritePlan
+from phelix_core.commands.registry import load_command
+from phelix_core.envelope import Envelope
+from phelix_core.strictjson import plain
+from phelix_core.text import SafeStr, visible
+from phelix_core.views.confirmation import Confirmation, confirmation
+from phelix_core.views.moments import time_of_day
+from phelix_core.views.rows import BadRecord
+from phelix_tui.actions import ADDITIVE, Action, Target, raw_of, why_not
+from phelix_tui.desk import Desk
+from phelix_tui.form import FormField, form_fields
+from phelix_tui.screens.dialog import Dialog
+from phelix_tui.screens.drawing import plan_lines
+from phelix_tui.widgets.pages import Bar, TextPage, cell
+from phelix_tui.widgets.rowlist import Cell
+from phelix_tui.wrapping import line
+
+_TYPING_PAUSE_S = 0.12
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A write that an operator wants: the action, its target as shown, and what was filled in."""
+
+    action: Action
+    target: Target
+    values: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a proposal that was confirmed."""
+
+    proposal: Proposal
+    envelope: Envelope
+
+
+class ProposalDialog(Dialog[Outcome | Proposal]):
+    """What a form and a confirmation share: whose record it is, what would change, and the live guard."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "copy_command", "Copy the command", id="dialog.copy"),
+    ]
+
+    def __init__(self, desk: Desk, action: Action, target: Target) -> None:
+        super().__init__()
+        self.desk = desk
+        self.action = action
+        self.target = target
+        self.plan: WritePlan | None = None
+        self._applying = False
+        self._shown: Confirmation | None = None
+
+    # What it says
+
+    def title_bar(self) -> Bar:
+        """The verb, the whole id, the title, the revision."""
+        bar = Bar(id="proposal-title", classes="dialog-title")
+        found = self.target.found
+        title = "" if isinstance(found, BadRecord) else found.title or ""
+        bar.show(
+            [cell(f" {self.action.verb} ", "bold"), cell(f"{self.target.session_id} "), Cell(visible(title), "muted")],
+            [cell(f" rev {self.target.rev} ", "accent")],
+        )
+        return bar
+
+    def show_plan(self, envelope: Envelope) -> None:
+        """Draw what a dry run answered."""
+        page = self.query_one("#plan", TextPage)
+        if isinstance(envelope.result, WritePlan):
+            self.plan = envelope.result
+            self._shown = confirmation(cast("Mapping[str, object]", plain(envelope.result)))
+            caution = load_command(self.action.command).caution
+            place = line(cell("In ", "muted"), Cell(self.desk.place))
+            page.show([place, *plan_lines(self._shown, caution)])
+        else:
+            self.plan = None
+            told = envelope.failure()
+            page.show([line(cell(f"{told['code']}  ", "bold error"), Cell(visible(str(told["message"]))), hang=2)])
+        self.tell_guard()
+
+    def fresh(self) -> bool:
+        """Whether the session is still at the revision this dialog is about."""
+        found = self.desk.arrangement.found(self.target.session_id)
+        return found is not None and not isinstance(found, BadRecord) and found.rev == self.target.rev
+
+    def tell_guard(self) -> None:
+        """Say whether the record is still the one shown, and open or close the way on."""
+        bar = self.query_one("#guard", Bar)
+        found = self.desk.arrangement.found(self.target.session_id)
+        reason = why_not(self.target, read_only=self.desk.read_only)
+        if reason is not None:
+            bar.show([cell(" ✗ ", "error"), Cell(visible(reason), "error")])
+        elif self.fresh():
+            bar.show([cell(f" ✓ unchanged since rev {self.target.rev}", "ok")], [cell(" y copies the command ")])
+        elif found is None:
+            bar.show([cell(" ✗ the record has gone", "error")])
+        elif isinstance(found, BadRecord):
+            bar.show([cell(f" ✗ the record cannot be read now ({found.code})", "error")])
+        else:
+            when = time_of_day(found.updated_at_ms)
+            bar.show([cell(f" ▲ now rev {found.rev}, changed {when}: go back and look again", "warning")])
+        self.query_one("#apply", Button).disabled = not self.may_go_on()
+
+    def may_go_on(self) -> bool:
+        """Whether the button works."""
+        return self.plan is not None and self.fresh() and not self.desk.read_only and not self._applying
+
+    def records_changed(self, changes: Iterable[str]) -> None:
+        """Look again where the record this is about has changed."""
+        if self.target.session_id in changes and self.is_mounted:
+            self.tell_guard()
+
+    # What the operator does
+
+    def action_copy_command(self) -> None:
+        """Copy the equivalent command line."""
+        if self._shown is not None:
+            self.copy(self._shown.command, "The command")
+
+    def apply(self, proposal: Proposal) -> None:
+        """Apply exactly what is shown, once."""
+        if self.may_go_on() and self.plan is not None:
+            self._applying = True
+            self.query_one("#apply", Button).disabled = True
+            self._apply(proposal, self.plan.digest)
+
+    @work(exclusive=True, group="apply", exit_on_error=False)
+    async def _apply(self, proposal: Proposal, digest: str) -> None:
+        raw = raw_of(proposal.target, proposal.values)
+        envelope = await self.desk.call(self.action.command, raw, expect_digest=digest)
+        if self.is_current:
+            self.dismiss(Outcome(proposal, envelope))
+
+    @on(Button.Pressed, "#cancel")
+    def _cancelled(self) -> None:
+        self.action_leave()
+
+
+class CommandForm(ProposalDialog):
+    """Fill in a command's fields, with what would be written below; answers a proposal, or None."""
+
+    def __init__(self, desk: Desk, action: Action, target: Target, values: Mapping[str, object] | None = None) -> None:
+        super().__init__(desk, action, target)
+        self._values = dict(values or {})
+        self._pause: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        """Title, fields, plan, guard, buttons."""
+        command = load_command(self.action.command)
+        verb = self.action.verb if self.action.tier == ADDITIVE else "Review"
+        with Vertical(classes="dialog proposal"):
+            yield self.title_bar()
+            with VerticalScroll(id="fields", can_focus=False):
+                for field in form_fields(command):
+                    yield FormField(field, required=field.name == self.action.asks)
+            yield TextPage(id="plan")
+            yield Bar(id="guard")
+            with Horizontal(classes="buttons"):
+                yield Button("Cancel", id="cancel", compact=True)
+                yield Button(verb, id="apply", variant="primary", compact=True, disabled=True)
+
+    def on_mount(self) -> None:
+        """Start in the first field."""
+        fields = list(self.query(FormField))
+        for field in fields:
+            if field.field.name in self._values:
+                field.fill(str(self._values[field.field.name]))
+        if fields:
+            fields[0].entry.focus()
+        self._ask()
+
+    def values(self) -> dict[str, object]:
+        """What is filled in now."""
+        return {field.field.name: field.value for field in self.query(FormField)}
+
+    def may_go_on(self) -> bool:
+        """A terminal action also wants its reason or result."""
+        asked = self.action.asks
+        return super().may_go_on() and (asked is None or bool(str(self.values().get(asked, "")).strip()))
+
+    @on(Input.Changed)
+    def _typed(self) -> None:
+        """Ask the core what would be written, once typing pauses."""
+        if self._pause is not None:
+            self._pause.stop()
+        self._pause = self.set_timer(_TYPING_PAUSE_S, self._ask)
+
+    @on(Input.Submitted)
+    def _next_field(self) -> None:
+        """Enter goes on to the next field, and from the last to the button; it never applies."""
+        self.focus_next()
+
+    @work(exclusive=True, group="plan", exit_on_error=False)
+    async def _ask(self) -> None:
+        envelope = await self.desk.call(self.action.command, raw_of(self.target, self.values()), dry_run=True)
+        if not self.is_mounted:
+            return
+        details = envelope.error.details if envelope.error else {}
+        wrong = cast("dict[str, str]", details.get("fields") or {})
+        for field in self.query(FormField):
+            field.tell(wrong.get(field.field.name))
+        self.show_plan(envelope)
+
+    @on(Button.Pressed, "#apply")
+    def _go_on(self) -> None:
+        """A checkpoint is applied from its form; what closes a session is confirmed first."""
+        proposal = Proposal(self.action, self.target, self.values())
+        if self.action.tier == ADDITIVE:
+            self.apply(proposal)
+        elif self.may_go_on() and self.is_current:
+            self.dismiss(proposal)
+
+
+class ConfirmScreen(ProposalDialog):
+    """The frozen write with Cancel in focus; answers the outcome, or None."""
+
+    def __init__(self, desk: Desk, proposal: Proposal) -> None:
+        super().__init__(desk, proposal.action, proposal.target)
+        self._proposal = proposal
+
+    def compose(self) -> ComposeResult:
+        """Title, plan, guard, buttons; Cancel first."""
+        with Vertical(classes="dialog proposal"):
+            yield self.title_bar()
+            yield TextPage(id="plan")
+            yield Bar(id="guard")
+            with Horizontal(classes="buttons"):
+                yield Button("Cancel", id="cancel", compact=True)
+                yield Button(self.action.verb, id="apply", variant="warning", compact=True, disabled=True)
+
+    def on_mount(self) -> None:
+        """Cancel has the focus."""
+        self.query_one("#cancel", Button).focus()
+        self._ask()
+
+    @work(exclusive=True, group="plan", exit_on_error=False)
+    async def _ask(self) -> None:
+        raw = raw_of(self.target, self._proposal.values)
+        envelope = await self.desk.call(self.action.command, raw, dry_run=True)
+        if self.is_mounted:
+            self.show_plan(envelope)
+
+    @on(Button.Pressed, "#apply")
+    def _confirmed(self) -> None:
+        self.apply(self._proposal)
+
+
+def finished_line(outcome: Outcome) -> SafeStr:
+    """What to tell the operator when a command has answered."""
+    verb, session_id = outcome.proposal.action.verb, outcome.proposal.target.session_id
+    error = outcome.envelope.error
+    if error is None:
+        return SafeStr(f"{verb}: {session_id} is written")
+    told = outcome.envelope.failure()
+    return visible(f"{verb}: {told['code']}: {told['message']}")

@@ -1,0 +1,25 @@
+"""The frame of every dialog: centred, above all else, closed by escape, never by a stray key."""
+
+from typing import ClassVar, Generic, TypeVar, cast
+
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.screen import ModalScreen
+
+Answer = TypeVar("Answer")
+
+
+class Dialog(ModalScreen[Answer], Generic[Answer]):
+    """A modal screen that escape dismisses without an answer."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Back", id="dialog.back")]
+
+    def action_leave(self) -> None:
+        """Close without an answer; harmless when it is closing already."""
+        if self.is_current:
+            self.dismiss(None)
+
+    def copy(self, text: str, what: str) -> None:
+        """Hand text to the terminal's clipboard, and say by which way."""
+        cast("App[None]", self.app).copy_to_clipboard(text)  # pyright: ignore[reportUnknownMemberType] - App[Unknown]
+        self.notify(f"{what} went to the terminal's clipboard (OSC 52).", markup=False)

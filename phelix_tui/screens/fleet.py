@@ -1,0 +1,270 @@
+"""Fleet, the home room: every session, attention first, with a preview of the one under the cursor.
+
+What changed repaints at once; a new order waits while the cursor was moved within the last second, and
+`R` applies it. The cursor belongs to an id and never moves by itself. Source: console page, sections 2
+and 9.
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.widgets import Input
+
+from phelix_core.commands.session import ShownSession
+from phelix_core.envelope import Envelope
+from phelix_core.text import SafeStr, visible
+from phelix_core.views.rows import Found, SessionRow
+from phelix_tui.arrangement import Patch
+from phelix_tui.desk import Desk
+from phelix_tui.screens.drawing import preview_lines, state_cell
+from phelix_tui.screens.room import Room
+from phelix_tui.widgets.pages import Bar, TextPage, cell
+from phelix_tui.widgets.rowlist import Cell, Column, Row, RowList
+from phelix_tui.wrapping import TextLine, line
+
+_COLUMNS = (
+    Column("state", SafeStr("STATUS"), 12),
+    Column("session", SafeStr("SESSION"), 9),
+    Column("title", SafeStr("TITLE"), 20, flex=True),
+    Column("app", SafeStr("APP"), 11, drop_order=1),
+    Column("step", SafeStr("STEP"), 13, drop_order=2),
+    Column("age", SafeStr("AGE"), 5, align="right"),
+    Column("seen", SafeStr("SEEN"), 5, align="right"),
+    Column("refs", SafeStr("REFS"), 4, drop_order=3, align="right"),
+)
+_STILL_S = 1.0
+_PREVIEW_PAUSE_S = 0.06
+
+
+class FleetRoom(Room):
+    """The list and its preview."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "find", "Find", id="fleet.find"),
+        Binding("escape", "clear_filter", "Clear the filter", show=False, id="fleet.clear"),
+        Binding("R", "apply_waiting", "Apply waiting rows", show=False, id="fleet.apply-waiting"),
+        Binding("tab", "other_pane", "List or preview", show=False, id="fleet.pane"),
+        Binding("q", "app.quit", "Quit", id="fleet.quit"),
+    ]
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(desk)
+        self._drawn: dict[str, tuple[SessionRow, Row]] = {}
+        self._waiting = 0
+        self._moved_at = float("-inf")
+        self._loaded = False
+        self._failure: SafeStr | None = None
+        self._preview_of: str | None = None
+
+    def content(self) -> ComposeResult:
+        """List, preview, filter, state line."""
+        with Container(id="body"):
+            yield RowList(_COLUMNS, id="fleet", placeholder=SafeStr("Reading the records…"))
+            yield TextPage(id="preview")
+        yield Input(
+            id="filter", placeholder="words that must occur: id, title, app, step, status", select_on_focus=False
+        )
+        yield Bar(id="state")
+
+    def on_mount(self) -> None:
+        """The list has the focus."""
+        self.query_one("#fleet", RowList).focus()
+        self._tell()
+
+    def selected_id(self) -> str | None:
+        """The session under the cursor."""
+        return self.query_one("#fleet", RowList).cursor_id
+
+    # What comes in
+
+    def loaded(self) -> None:
+        """The records could be read, whatever screen is in front."""
+        self._loaded, self._failure = True, None
+
+    def records_changed(self, changes: Mapping[str, Found | None] | None, patch: Patch) -> None:
+        """Repaint what changed; bring in the new order, or let it wait."""
+        self._take(patch)
+        selected = self.selected_id()
+        if changes is None or selected in changes:
+            self._ask_preview()
+
+    def time_passed(self) -> None:
+        """Age the rows on the screen; apply what has waited long enough."""
+        fleet = self.query_one("#fleet", RowList)
+        self._take(self.desk.arrangement.tick(self.desk.now_ms(), fleet.visible_ids))
+
+    def reading_failed(self, code: str, reason: str) -> None:
+        """Say that what is shown is old, and why; nothing is taken away."""
+        self._failure = visible(f"{code}: {reason}")
+        self._tell()
+
+    def on_screen_resume(self) -> None:
+        """Catch up with what happened while another screen was in front."""
+        self._reorder()
+        self._ask_preview()
+
+    def _take(self, patch: Patch) -> None:
+        fleet = self.query_one("#fleet", RowList)
+        fleet.patch([self._line(row) for row in patch.rows])
+        self._waiting += patch.moved
+        if self._waiting and not self._held():
+            self._reorder()
+        self._tell()
+
+    def _held(self) -> bool:
+        """Whether a new order must wait: somebody is moving about, or has marked rows."""
+        fleet = self.query_one("#fleet", RowList)
+        moving = self.desk.env.clock.monotonic() - self._moved_at < _STILL_S
+        return fleet.row_count > 0 and (moving or bool(fleet.marks))
+
+    def _reorder(self) -> None:
+        self._waiting = 0
+        rows = self.desk.arrangement.in_order()
+        self.query_one("#fleet", RowList).set_rows([self._line(row) for row in rows])
+        self._tell()
+
+    # How it looks
+
+    def _line(self, row: SessionRow) -> Row:
+        known = self._drawn.get(row.session_id)
+        if known is not None and known[0] == row:
+            return known[1]
+        title = Cell(row.title or SafeStr("untitled"), "" if row.title else "muted")
+        drawn = Row(
+            row.session_id,
+            (
+                state_cell(row),
+                Cell(SafeStr(f"…{row.session_id[-8:]}"), "muted"),
+                title,
+                Cell(row.app, "muted"),
+                Cell(row.step),
+                Cell(row.age, "muted"),
+                Cell(row.seen, "stale" if row.state == "stale" else ""),
+                Cell(row.references, "muted"),
+            ),
+        )
+        self._drawn[row.session_id] = (row, drawn)
+        return drawn
+
+    def _tell(self) -> None:
+        """Keep title, state line and the empty list's words true."""
+        fleet, arrangement = self.query_one("#fleet", RowList), self.desk.arrangement
+        shown, known = fleet.row_count, len(arrangement)
+        number = f"{shown:,}/{known:,}" if arrangement.wanted else f"{known:,}"
+        self.query_one("#title", Bar).show(self.title_cells(), [*self.count_cells(), cell(f"{number} sessions ")])
+        self.query_one("#state", Bar).show(*self._state())
+        self.query_one("#state", Bar).display = bool(self._state()[0])
+        fleet.placeholder = self._placeholder()
+        preview = self.query_one("#preview", TextPage)
+        if not shown:
+            preview.show(self._first_steps() if self._loaded and not known and not self._failure else [])
+            self._preview_of = None
+
+    def _state(self) -> tuple[list[Cell], list[Cell]]:
+        arrangement = self.desk.arrangement
+        if self._failure is not None:
+            return [cell(" ✗ What is shown is old. ", "bold error"), Cell(self._failure, "error")], []
+        left: list[Cell] = []
+        if arrangement.wanted:
+            shown = self.query_one("#fleet", RowList).row_count
+            left = [cell(" / ", "accent"), Cell(visible(arrangement.wanted), "bold")]
+            left.append(cell(f"   {shown:,} of {len(arrangement):,} match · esc clears", "muted"))
+        if self._waiting:
+            left.append(cell(f" ↕ {self._waiting} waiting to be reordered · R applies", "warning"))
+        return left, []
+
+    def _placeholder(self) -> SafeStr:
+        arrangement = self.desk.arrangement
+        if self._failure is not None:
+            return SafeStr("The records could not be read.")
+        if not self._loaded:
+            return SafeStr("Reading the records…")
+        if not len(arrangement):
+            return SafeStr("No sessions yet.")
+        return SafeStr(f"0 of {len(arrangement):,} match. esc clears the filter.")
+
+    def _first_steps(self) -> list[TextLine]:
+        """What to run next where there is nothing to see."""
+        return [
+            line(cell("There are no sessions here yet.", "bold")),
+            line(),
+            line(cell("An agent opens one with", "muted")),
+            line(cell('  phelix session create --title "ship billing v3" --app billing'), hang=4),
+            line(),
+            line(cell("To look at a fleet that moves, without touching anything of yours:", "muted")),
+            line(cell("  phelix tui --demo"), hang=4),
+            line(),
+            line(cell("This screen shows new sessions as they appear.", "muted")),
+        ]
+
+    # The preview
+
+    @on(RowList.CursorMoved)
+    def _cursor_moved(self, message: RowList.CursorMoved) -> None:
+        self._moved_at = self.desk.env.clock.monotonic() if message.lost is None else self._moved_at
+        self._ask_preview()
+
+    def _ask_preview(self) -> None:
+        self.set_timer(_PREVIEW_PAUSE_S, self._load_preview)
+
+    @work(exclusive=True, group="preview", exit_on_error=False)
+    async def _load_preview(self) -> None:
+        """Read the session under the cursor, unless the cursor has gone on meanwhile."""
+        session_id = self.selected_id()
+        if session_id is None or not self.query_one("#preview", TextPage).display:
+            return
+        shown = await self.desk.show(session_id)
+        if not self.is_mounted or self.selected_id() != session_id:
+            return
+        preview = self.query_one("#preview", TextPage)
+        preview.show(self._preview(session_id, shown), home=self._preview_of != session_id)
+        self._preview_of = session_id
+
+    def _preview(self, session_id: str, shown: ShownSession | Envelope) -> list[TextLine]:
+        row = self.desk.arrangement.row(session_id)
+        if isinstance(shown, ShownSession):
+            limit = self.desk.env.settings.stale_after_ms
+            return preview_lines(shown, row, self.desk.now_ms(), limit)
+        told = shown.failure()
+        message, code = visible(str(told["message"])), visible(str(told["code"]))
+        return [line(cell("⚠ ", "unread"), Cell(code, "bold unread"), hang=2), line(Cell(message))]
+
+    # What the operator does
+
+    @on(RowList.Opened)
+    def _opened(self, message: RowList.Opened) -> None:
+        self.app.call_later(self.app.run_action, f"open_session('{message.id}')")  # pyright: ignore[reportUnknownMemberType]
+
+    def action_find(self) -> None:
+        """Open the filter."""
+        self.add_class("-filtering")
+        self.query_one("#filter", Input).focus()
+
+    @on(Input.Changed, "#filter")
+    def _filter_changed(self, event: Input.Changed) -> None:
+        self.desk.arrangement.wanted = event.value.strip()
+        self._reorder()
+
+    @on(Input.Submitted, "#filter")
+    def _filter_done(self) -> None:
+        self.remove_class("-filtering")
+        self.query_one("#fleet", RowList).focus()
+
+    def action_clear_filter(self) -> None:
+        """Leave the filter and show everything."""
+        self.remove_class("-filtering")
+        self.query_one("#filter", Input).value = ""
+        self.query_one("#fleet", RowList).focus()
+
+    def action_apply_waiting(self) -> None:
+        """Bring the waiting order in."""
+        self._reorder()
+
+    def action_other_pane(self) -> None:
+        """Go between list and preview."""
+        fleet, preview = self.query_one("#fleet", RowList), self.query_one("#preview", TextPage)
+        (preview if fleet.has_focus and preview.display else fleet).focus()

@@ -1,0 +1,96 @@
+"""Help: the keys that work where it was asked for, drawn from the bindings themselves."""
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+
+from phelix_core.text import visible
+from phelix_core.views.rows import STATES
+from phelix_core.views.story import REFERENCE_LOOKS
+from phelix_tui.screens.dialog import Dialog
+from phelix_tui.screens.drawing import heading
+from phelix_tui.widgets.pages import Bar, TextPage, cell
+from phelix_tui.widgets.rowlist import Cell
+from phelix_tui.wrapping import TextLine, line
+
+_KEY_NAMES = {
+    "slash": "/",
+    "question_mark": "?",
+    "colon": ":",
+    "escape": "esc",
+    "pagedown": "pgdn",
+    "pageup": "pgup",
+}
+
+
+class HelpScreen(Dialog[None]):
+    """Keys, glyphs, and where to read on."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("q,question_mark", "leave", "Back", show=False, id="help.back")]
+
+    def __init__(self, sections: Sequence[tuple[str, Sequence[Binding]]], reason: str | None) -> None:
+        super().__init__()
+        self._sections = sections
+        self._reason = reason
+
+    def compose(self) -> ComposeResult:
+        """Title and page."""
+        with Vertical(classes="dialog help"):
+            yield Bar(id="help-title", classes="dialog-title")
+            yield TextPage(id="help-page")
+
+    def on_mount(self) -> None:
+        """Draw the sections."""
+        self.query_one("#help-title", Bar).show([cell(" Help", "bold")], [cell("esc back ")])
+        lines: list[TextLine] = []
+        for title, bindings in self._sections:
+            lines += [heading(title), *_key_lines(bindings), line()]
+        lines += [heading("Actions"), *self._actions(), line(), heading("What the signs mean"), *_signs()]
+        page = self.query_one("#help-page", TextPage)
+        page.show(lines)
+        page.focus()
+
+    def _actions(self) -> list[TextLine]:
+        told = [line(cell("`a` opens the actions on the selected session. Nothing is ever written without"))]
+        told.append(line(cell("a confirmation that shows the exact write.")))
+        if self._reason is not None:
+            told.append(line(cell("Not now: ", "warning"), Cell(visible(self._reason), "warning"), hang=9))
+        return told
+
+
+def _key_lines(bindings: Iterable[Binding]) -> list[TextLine]:
+    keys: dict[str, list[str]] = {}
+    for binding in bindings:
+        if binding.description:
+            keys.setdefault(binding.description, []).append(_KEY_NAMES.get(binding.key, binding.key))
+    return [line(cell(f"{' '.join(names):<18}", "accent"), cell(told)) for told, names in keys.items()]
+
+
+def _signs() -> list[TextLine]:
+    states = [
+        line(cell(f"{looks.glyph} {looks.word:<12}", looks.role), cell(_MEANINGS[name]))
+        for name, looks in STATES.items()
+    ]
+    references = [
+        line(cell(f"{glyph} {word:<12}", role), cell(_MEANINGS[state]))
+        for state, (glyph, word, role) in REFERENCE_LOOKS.items()
+    ]
+    return [*states, line(), *references]
+
+
+_MEANINGS = {
+    "unreadable": "the record cannot be read; it is never overwritten",
+    "stale": "active, but nothing was recorded for longer than the limit",
+    "clock": "active, but its events are in the future: staleness cannot be told",
+    "active": "work is being tracked",
+    "failed": "closed: the work did not succeed",
+    "cancelled": "closed: the work was no longer wanted",
+    "completed": "closed: the work reported that it finished",
+    "present": "the reference was looked up and is there",
+    "missing": "looked for, and not there",
+    "unavailable": "there, but it cannot be read or trusted",
+    "unknown": "cannot be told: nothing correlates it",
+}

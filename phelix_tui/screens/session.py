@@ -1,0 +1,114 @@
+"""Session, one record's room: its whole story, and the record itself on the other page."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from phelix_core.commands.session import ShownSession
+from phelix_core.envelope import Envelope
+from phelix_core.text import visible
+from phelix_core.views.rows import Found
+from phelix_tui.arrangement import Patch
+from phelix_tui.desk import Desk
+from phelix_tui.screens.drawing import raw_lines, state_cell, story_lines
+from phelix_tui.screens.room import Room
+from phelix_tui.widgets.pages import Bar, TextPage, cell
+from phelix_tui.widgets.rowlist import Cell
+from phelix_tui.wrapping import line
+
+
+class SessionRoom(Room):
+    """The story and the raw record of one session, kept live."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "back", "Back", id="session.back"),
+        Binding("tab", "other_page", "Story or record", id="session.page"),
+    ]
+
+    def __init__(self, desk: Desk, session_id: str) -> None:
+        super().__init__(desk)
+        self._session_id = session_id
+        self._shown: ShownSession | Envelope | None = None
+        self._raw = False
+
+    def content(self) -> ComposeResult:
+        """One page."""
+        yield Bar(id="tabs")
+        yield TextPage(id="story")
+
+    def on_mount(self) -> None:
+        """Read the record."""
+        self.query_one("#story", TextPage).focus()
+        self._draw()
+        self._load()
+
+    def selected_id(self) -> str | None:
+        """This room's session."""
+        return self._session_id
+
+    def hints(self) -> tuple[Cell, ...]:
+        """The keys to know here."""
+        return (cell(" a act · tab record · esc back · ? help ", "muted"),)
+
+    def records_changed(self, changes: Mapping[str, Found | None] | None, patch: Patch) -> None:  # noqa: ARG002 - the room's signature
+        """Read it again where it has changed."""
+        if changes is None or self._session_id in changes:
+            self._load()
+
+    def time_passed(self) -> None:
+        """Keep ages and staleness true."""
+        self.desk.arrangement.tick(self.desk.now_ms(), (self._session_id,))
+        self._draw()
+
+    def on_screen_resume(self) -> None:
+        """Catch up with what happened while a dialog was in front."""
+        self._load()
+
+    @work(exclusive=True, group="session", exit_on_error=False)
+    async def _load(self) -> None:
+        shown = await self.desk.show(self._session_id)
+        if self.is_mounted:
+            self._shown = shown
+            self._draw()
+
+    def _draw(self) -> None:
+        row = self.desk.arrangement.row(self._session_id)
+        shown = self._shown
+        state = [state_cell(row), cell(" ")] if row else []
+        rev = f"rev {shown.session.rev} " if isinstance(shown, ShownSession) else ""
+        self.query_one("#title", Bar).show(
+            [*self.title_cells(), cell(" · "), cell(self._session_id, "bold")], [*state, cell(rev)]
+        )
+        story, raw = ("muted", "bold accent") if self._raw else ("bold accent", "muted")
+        self.query_one("#tabs", Bar).show([cell(" Story ", story), cell("│", "muted"), cell(" Record ", raw)])
+        page = self.query_one("#story", TextPage)
+        if shown is None:
+            page.show([line(cell("Reading the record…", "muted"))])
+        elif isinstance(shown, Envelope):
+            told = shown.failure()
+            page.show(
+                [
+                    line(cell("⚠ ", "unread"), Cell(visible(str(told["code"])), "bold unread"), hang=2),
+                    line(Cell(visible(str(told["message"])))),
+                    line(),
+                    line(cell(f"The file is {self.desk.place}/sessions/{self._session_id}.json", "muted")),
+                ]
+            )
+        elif self._raw:
+            page.show(raw_lines(shown))
+        else:
+            page.show(story_lines(shown, row, self.desk.now_ms(), self.desk.env.settings.stale_after_ms))
+
+    def action_other_page(self) -> None:
+        """Turn between the story and the record."""
+        self._raw = not self._raw
+        self._draw()
+        self.query_one("#story", TextPage).scroll_home(animate=False)
+
+    def action_back(self) -> None:
+        """Go back to the list."""
+        if self.is_current:
+            self.dismiss()

@@ -1,0 +1,101 @@
+"""Ways to start the console: live on a terminal, on a demo fleet, or drawn into a picture."""
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from threading import Event, Thread
+from typing import Any
+
+from textual.pilot import Pilot
+
+from phelix_core.checks import Surface
+from phelix_core.commands.demo import DemoFleet
+from phelix_core.commands.environment import open_environment
+from phelix_core.commands.programs import OpenConsole
+from phelix_core.errors import FilesystemError
+from phelix_core.files import why
+from phelix_core.settings import Settings
+from phelix_tui.app import ConsoleApp, open_console
+from phelix_tui.terminal import ColourWish, Watchdog
+
+_STEP_S = 0.9
+_DEMO_SESSIONS = 32
+_PICTURE = (120, 40)
+
+
+@contextmanager
+def demo_fleet(settings: Settings, *, moves: bool) -> Generator[Settings]:
+    """A seeded fleet in a temporary folder, moving by itself, gone afterwards."""
+    folder = tempfile.mkdtemp(prefix="phelix-demo-")
+    done = Event()
+    inside = replace(settings, data_dir=folder)
+    fleet = DemoFleet(open_environment(inside, Surface.CLI))
+    fleet.write(_DEMO_SESSIONS)
+
+    def move() -> None:
+        while not done.wait(_STEP_S):
+            fleet.step()
+
+    mover = Thread(target=move, name="phelix-demo", daemon=True)
+    if moves:
+        mover.start()
+    try:
+        yield inside
+    finally:
+        done.set()
+        if moves:
+            mover.join()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def live(request: OpenConsole, settings: Settings) -> int:
+    """Run on this terminal until the operator leaves or a signal ends it."""
+    if request.demo:
+        with demo_fleet(settings, moves=True) as inside:
+            return _run(inside)
+    return _run(settings)
+
+
+def _run(settings: Settings) -> int:
+    wish = ColourWish.from_environment()
+    app = ConsoleApp(open_console(settings), ansi_color=wish.ansi_color)
+    with Watchdog(lambda code: app.exit(return_code=code)) as watchdog:
+        app.run()
+    code = watchdog.exit_code if watchdog.exit_code is not None else app.return_code
+    return code or 0
+
+
+def draw(request: OpenConsole, settings: Settings) -> int:
+    """Draw the first screen into an SVG file, without a terminal."""
+    if request.demo:
+        with demo_fleet(settings, moves=False) as inside:
+            svg = picture(inside)
+    else:
+        svg = picture(settings)
+    assert request.screenshot is not None  # noqa: S101 - the caller asked for it
+    try:
+        with open(request.screenshot, "w", encoding="utf-8") as file:
+            file.write(svg)
+    except OSError as error:
+        raise FilesystemError(f"Cannot write the picture: {why(error)}.") from None
+    sys.stderr.write(f"Drew {os.path.basename(request.screenshot)}.\n")
+    return 0
+
+
+def picture(settings: Settings) -> str:
+    """The first screen of these records, as SVG."""
+    app = ConsoleApp(open_console(settings))
+    drawn: list[str] = []
+
+    async def look(pilot: Pilot[Any]) -> None:
+        await app.settled()
+        await pilot.pause()
+        drawn.append(app.export_screenshot())
+        app.exit()
+
+    app.run(headless=True, size=_PICTURE, auto_pilot=look)
+    return drawn[0]

@@ -1,0 +1,297 @@
+"""Themes: TOML files, checked, made Textual themes; and the one table from roles to colours.
+
+A widget names a role, never a colour, and a theme gives each role its colour through a variable
+(`$st-stale`, `$ref-missing`, `$row-cursor`). Every variable has a stand-in among Textual's own, so
+that a console under any Textual theme, or a user's half-filled one, still draws. A bad file is named
+once, with its reason, and skipped. Status is never told by colour alone: the words are the caller's.
+"""
+
+import json
+import os
+import stat
+import tomllib
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar
+
+from textual.color import Color, ColorParseError
+from textual.theme import Theme
+
+from phelix_core.checks import Check, full_match
+from phelix_core.text import SafeStr, visible
+
+DEFAULT_THEME = "phelix-dark"
+LARGEST_FILE = 64 * 1024
+"""Bytes; a theme takes about one thousand."""
+
+NAME = full_match(r"[a-z][a-z0-9-]{0,39}", "a name of small letters, digits and hyphens")
+COLOUR = full_match(r"#[0-9a-fA-F]{6}", "a colour such as #7db8f0")
+Colour = Annotated[str, COLOUR]
+MaybeColour = Annotated[str | None, Check(lambda value: None if value is None else COLOUR.apply(value))]
+
+STAND_INS: Mapping[str, str] = MappingProxyType(
+    {
+        "st-active": "primary",
+        "st-stale": "warning",
+        "st-completed": "success",
+        "st-failed": "error",
+        "st-cancelled": "foreground",
+        "st-unread": "error",
+        "ref-present": "success",
+        "ref-missing": "error",
+        "ref-unavailable": "warning",
+        "ref-unknown": "foreground",
+        "muted": "foreground",
+        "row-cursor": "panel",
+        "row-cursor-blurred": "surface",
+        "row-marked": "surface",
+    }
+)
+"""Each variable of ours, and the Textual variable whose colour it takes where a theme is silent."""
+
+ROLES: Mapping[str, str] = MappingProxyType(
+    {
+        "": "foreground",
+        "accent": "accent",
+        "muted": "muted",
+        "ok": "success",
+        "warning": "warning",
+        "error": "error",
+        "active": "st-active",
+        "stale": "st-stale",
+        "completed": "st-completed",
+        "failed": "st-failed",
+        "cancelled": "st-cancelled",
+        "unread": "st-unread",
+        "present": "ref-present",
+        "missing": "ref-missing",
+        "unavailable": "ref-unavailable",
+        "unknown": "ref-unknown",
+    }
+)
+"""The role a cell may name, and the theme variable that colours it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaseColours:
+    """`[base]`: the grounds, the text on them, and the signals. What is optional takes after another."""
+
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+    background: Colour
+    surface: Colour
+    panel: Colour
+    foreground: Colour
+    primary: Colour
+    success: Colour
+    warning: Colour
+    error: Colour
+    secondary: MaybeColour = None
+    accent: MaybeColour = None
+    muted: MaybeColour = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowGrounds:
+    """`[row]`: grounds of the row under the cursor, with and without focus, and of marked rows."""
+
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+    cursor: MaybeColour = None
+    cursor_blurred: MaybeColour = None
+    marked: MaybeColour = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusColours:
+    """`[status]`: text that names a status."""
+
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+    active: MaybeColour = None
+    stale: MaybeColour = None
+    completed: MaybeColour = None
+    failed: MaybeColour = None
+    cancelled: MaybeColour = None
+    unread: MaybeColour = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceColours:
+    """`[reference]`: text that names the state of a reference."""
+
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+    present: MaybeColour = None
+    missing: MaybeColour = None
+    unavailable: MaybeColour = None
+    unknown: MaybeColour = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThemeFile:
+    """A theme as it stands in its file."""
+
+    __pydantic_config__: ClassVar = {"extra": "forbid", "strict": True}
+    name: Annotated[str, NAME]
+    dark: bool
+    base: BaseColours
+    row: RowGrounds = RowGrounds()
+    status: StatusColours = StatusColours()
+    reference: ReferenceColours = ReferenceColours()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A theme file that was skipped, and why; both safe to show."""
+
+    path: SafeStr
+    reason: SafeStr
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedThemes:
+    """The themes that can be used, ours first, and the files that cannot."""
+
+    themes: tuple[Theme, ...]
+    problems: tuple[Problem, ...]
+
+
+def load_themes(user_folder: str | None = None) -> LoadedThemes:
+    """Load the shipped themes and those in `user_folder`, which may be missing.
+
+    A user's theme replaces a shipped one of its name; of two in the folder, the first by file name
+    stays.
+    """
+    themes = {name: as_theme(_trusted(raw)) for name, raw in _shipped()}
+    problems: list[Problem] = []
+    own: set[str] = set()
+    for path in _toml_files(user_folder) if user_folder is not None else ():
+        try:
+            found = checked(_read(path), taken=own)
+        except Exception as error:  # noqa: BLE001 - the edge: whatever is wrong with a file, it is skipped
+            problems.append(Problem(visible(path), visible(f"{error}" or type(error).__name__)))
+            continue
+        own.add(found.name)
+        themes[found.name] = as_theme(found)
+    return LoadedThemes(tuple(themes.values()), tuple(problems))
+
+
+class ThemeRefused(ValueError):
+    """A theme file that cannot be used; the message says why."""
+
+
+def checked(text: str, taken: Collection[str] = ()) -> ThemeFile:
+    """Parse and check a theme file; `ThemeRefused` names the first thing that is wrong, or a taken name."""
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - 100 ms that only own themes cost
+
+    try:
+        raw = tomllib.loads(text)
+        found = TypeAdapter(ThemeFile).validate_json(json.dumps(raw, default=str))
+    except tomllib.TOMLDecodeError as error:
+        raise ThemeRefused(f"not TOML: {error}") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ThemeRefused(f"{where}: {first['msg']}") from None
+    if found.name in taken:
+        raise ThemeRefused(f"another file has the name {found.name} already")
+    return found
+
+
+def as_theme(found: ThemeFile) -> Theme:
+    """Make a Textual theme, with a value for each of our variables."""
+    base = {key: value for key, value in asdict(found.base).items() if key != "muted"}
+    chosen = {
+        "muted": found.base.muted,
+        **{f"row-{key.replace('_', '-')}": value for key, value in asdict(found.row).items()},
+        **{f"st-{key}": value for key, value in asdict(found.status).items()},
+        **{f"ref-{key}": value for key, value in asdict(found.reference).items()},
+    }
+    ours = {key: value or base[STAND_INS[key]] for key, value in chosen.items()}
+    accent = found.base.accent or found.base.primary
+    textuals = {
+        "block-cursor-background": ours["row-cursor"],
+        "block-cursor-foreground": found.base.foreground,
+        "block-cursor-blurred-background": ours["row-cursor-blurred"],
+        "block-cursor-blurred-foreground": found.base.foreground,
+        "footer-background": found.base.panel,
+        "footer-foreground": found.base.foreground,
+        "footer-description-foreground": ours["muted"],
+        "footer-key-foreground": accent,
+        "input-selection-background": ours["row-cursor"],
+        "border": accent,
+        "border-blurred": ours["muted"],
+        "scrollbar": ours["row-cursor"],
+        "scrollbar-hover": ours["muted"],
+        "scrollbar-active": accent,
+        "scrollbar-background": found.base.background,
+        "scrollbar-background-hover": found.base.background,
+        "scrollbar-background-active": found.base.background,
+        "scrollbar-corner-color": found.base.background,
+    }
+    return Theme(name=found.name, dark=found.dark, variables={**textuals, **ours}, **base)
+
+
+def default_variables(theme: Theme) -> dict[str, str]:
+    """Our variables under a theme that is not ours, for `App.get_theme_variable_defaults`."""
+    known = theme.to_color_system().generate()
+    return {name: known[stand_in] for name, stand_in in STAND_INS.items()}
+
+
+def shipped_folder() -> str:
+    """Folder of our own themes: inside the installed package, or the repository's in an editable one."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    inside = os.path.join(here, "themes")
+    return inside if _toml_files(inside) else os.path.join(os.path.dirname(here), "themes")
+
+
+def _shipped() -> list[tuple[str, dict[str, Any]]]:
+    """Read our own files, the default one first."""
+    raw = [tomllib.loads(_read(path)) for path in _toml_files(shipped_folder())]
+    raw.sort(key=lambda found: (found["name"] != DEFAULT_THEME, found["name"]))
+    return [(found["name"], found) for found in raw]
+
+
+def _trusted(raw: dict[str, Any]) -> ThemeFile:
+    """Take a shipped file at its word; the tests put each through `checked`."""
+    return ThemeFile(
+        name=raw["name"],
+        dark=raw["dark"],
+        base=BaseColours(**raw["base"]),
+        row=RowGrounds(**raw["row"]),
+        status=StatusColours(**raw["status"]),
+        reference=ReferenceColours(**raw["reference"]),
+    )
+
+
+def _toml_files(folder: str) -> list[str]:
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".toml"))
+    except OSError:
+        return []
+    return [os.path.join(folder, name) for name in names]
+
+
+def _read(path: str) -> str:
+    """Read a small regular file; a FIFO would keep the console waiting."""
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_FILE:
+        raise ThemeRefused(f"not a regular file of at most {LARGEST_FILE} bytes")
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+_LAST_RESORT = Color(128, 128, 128)
+
+
+def theme_colour(variables: Mapping[str, str], name: str) -> Color:
+    """Colour of variable `name` (no `$`), by its stand-in if unset or not a plain colour."""
+    for candidate in (name, STAND_INS.get(name, "foreground"), "foreground"):
+        try:
+            return Color.parse(variables[candidate])
+        except (KeyError, ColorParseError):
+            continue
+    return _LAST_RESORT
+
+
+def role_colour(variables: Mapping[str, str], role: str) -> Color:
+    """Foreground colour of `role`; an unknown role is drawn as plain text."""
+    return theme_colour(variables, ROLES.get(role, "foreground"))

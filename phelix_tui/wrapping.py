@@ -1,0 +1,73 @@
+"""Cells of text laid into lines of a given width: words kept whole where they fit, roles kept on each piece."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from phelix_core.text import SafeStr
+from phelix_tui.cells import cell_width, settled
+from phelix_tui.widgets.rowlist import Cell
+
+
+@dataclass(frozen=True, slots=True)
+class TextLine:
+    """One logical line; what does not fit goes on below it, `hang` cells in."""
+
+    cells: tuple[Cell, ...] = ()
+    hang: int = 0
+
+
+def line(*parts: Cell | str, hang: int = 0) -> TextLine:
+    """A line of cells; bare text is our own and has no role."""
+    return TextLine(tuple(part if isinstance(part, Cell) else Cell(SafeStr(part)) for part in parts), hang)
+
+
+def wrapped(text: TextLine, width: int) -> list[tuple[Cell, ...]]:
+    """`text` as lines of at most `width` cells; an empty line stays one empty line."""
+    if width <= 0:
+        return []
+    hang = min(text.hang, max(0, width - 8))
+    lines: list[list[Cell]] = [[]]
+    room = width
+    for piece, role in _pieces(text.cells):
+        for part in _parts(piece, width - hang):
+            taken = cell_width(part)
+            if taken > room:
+                lines.append([Cell(SafeStr(" " * hang))] if hang else [])
+                room = width - hang
+                if part.isspace():
+                    continue
+            lines[-1].append(Cell(SafeStr(part), role))
+            room -= taken
+    return [tuple(_joined(found)) for found in lines]
+
+
+def _joined(cells: Iterable[Cell]) -> Iterable[Cell]:
+    """Neighbours of one role made one, so that a line costs the terminal few bytes."""
+    for role, group in groupby(cells, key=lambda cell: cell.role):
+        yield Cell(SafeStr("".join(cell.text for cell in group)), role)
+
+
+def _pieces(cells: Iterable[Cell]) -> Iterable[tuple[str, str]]:
+    """Words and the spaces between them, each with its role."""
+    for cell in cells:
+        start = 0
+        shown = settled(cell.text)
+        for index in range(1, len(shown) + 1):
+            if index == len(shown) or (shown[index] == " ") != (shown[index - 1] == " "):
+                yield shown[start:index], cell.role
+                start = index
+
+
+def _parts(piece: str, width: int) -> Sequence[str]:
+    """A word cut into what fits on a line of its own."""
+    if cell_width(piece) <= width:
+        return (piece,)
+    parts: list[str] = []
+    part = ""
+    for character in piece:
+        if part and cell_width(part + character) > width:
+            parts.append(part)
+            part = ""
+        part += character
+    return (*parts, part)
