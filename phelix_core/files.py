@@ -2,8 +2,9 @@
 
 Promises: a reader sees a whole old file or a whole new one; what was acknowledged has been fsynced,
 name and content; a failure before the name changed leaves every byte as it was (`FilesystemError`),
-one after it is `OutcomeUnknown`, never plain failure. Links, FIFOs, devices and folders in place of a
-file are refused without following or blocking. Source: sessions page, Writing; trust page, P3 and P7.
+one after it is `OutcomeUnknown`, never plain failure; an interrupt counts as a failure. Links, FIFOs,
+devices and folders in place of a file are refused without following or blocking. Source: sessions page,
+Writing; trust page, P3 and P7.
 """
 
 import errno
@@ -32,9 +33,11 @@ class UnreadableFile(Exception):
     """What stands at a record's name is no regular file of at most `MAX_FILE_BYTES`."""
 
 
-def why(error: OSError) -> str:
+def why(error: BaseException) -> str:
     """What the system said, without paths or values."""
-    return os.strerror(error.errno) if error.errno else "the system gave no reason"
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno)
+    return "interrupted" if isinstance(error, KeyboardInterrupt) else "the system gave no reason"
 
 
 def _sync(descriptor: int) -> None:
@@ -49,6 +52,12 @@ def _write_all(descriptor: int, data: bytes) -> None:
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
+
+
+def _close(descriptor: int) -> None:
+    """Let go of a descriptor that nothing was written to: a failure to close it changes no answer."""
+    with suppress(OSError):
+        os.close(descriptor)
 
 
 def _read_all(descriptor: int, size: int, limit: int) -> bytes:
@@ -80,7 +89,7 @@ class Folder:
         try:
             yield descriptor
         finally:
-            os.close(descriptor)
+            _close(descriptor)
 
     def names(self) -> list[str]:
         """Names in the folder, in no order; an absent folder has none."""
@@ -111,46 +120,54 @@ class Folder:
         except OSError as error:
             raise FilesystemError(f"Cannot read the record: {why(error)}.", details={"path": path}) from None
         finally:
-            os.close(descriptor)
+            _close(descriptor)
 
     def create(self, name: str, data: bytes) -> None:
         """Make `name` with `data`, durably; an existing name is `AlreadyExists` and stays untouched."""
         self.prepare()
         with self._opened() as folder:
             staged = self._stage(folder, name, data, None)
-            named = False
             try:
-                os.link(staged, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
-                named = True
-                os.unlink(staged, dir_fd=folder)
+                try:
+                    os.link(staged, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+                except OSError as error:
+                    raise self._refused(error, folder, staged) from None
+                _take_away(staged, folder)
                 _sync(folder)
-            except OSError as error:
-                raise self._failed(folder, staged, error, named=named) from None
+            except (OSError, KeyboardInterrupt) as error:
+                raise self._unknown(error) from None
 
     def replace(self, name: str, data: bytes) -> None:
         """Put `data` in place of the existing file `name`, durably; call it under `locked(name)`."""
         with self._opened() as folder:
-            staged = self._stage(folder, name, data, os.stat(name, dir_fd=folder, follow_symlinks=False))
-            named = False
+            staged = self._stage(folder, name, data, name)
+            # What is raised after the call below began, and is not the call's own refusal, leaves the outcome open.
             try:
-                os.rename(staged, name, src_dir_fd=folder, dst_dir_fd=folder)
-                named = True
+                try:
+                    os.rename(staged, name, src_dir_fd=folder, dst_dir_fd=folder)
+                except OSError as error:
+                    raise self._refused(error, folder, staged) from None
                 _sync(folder)
-            except OSError as error:
-                raise self._failed(folder, staged, error, named=named) from None
+            except (OSError, KeyboardInterrupt) as error:
+                raise self._unknown(error) from None
 
-    def remove(self, name: str) -> None:
-        """Remove `name` durably; one that has gone already is no error."""
+    def remove(self, name: str, lock: str) -> None:
+        """Remove `name` durably, and the lock file that guarded it; call it under `locked(name)`.
+
+        A name that has gone already is no error.
+        """
         with self._opened() as folder:
-            removed = False
             try:
-                os.unlink(name, dir_fd=folder)
-                removed = True
+                try:
+                    os.unlink(name, dir_fd=folder)
+                except FileNotFoundError:
+                    return
+                except OSError as error:
+                    raise self._refused(error, folder, None) from None
+                _take_away(lock, folder)
                 _sync(folder)
-            except FileNotFoundError:
-                return
-            except OSError as error:
-                raise self._failed(folder, None, error, named=removed) from None
+            except (OSError, KeyboardInterrupt) as error:
+                raise self._unknown(error) from None
 
     @contextmanager
     def locked(self, name: str, lock: str) -> Generator[None]:
@@ -163,30 +180,31 @@ class Folder:
         try:
             yield
         finally:
-            os.close(descriptor)
+            _close(descriptor)
 
     def _acquire(self, name: str, lock: str) -> int:
         deadline = self._clock.monotonic() + LOCK_DEADLINE_S
         while True:
-            self._require(name)
+            owner = self._require(name)
             descriptor = self._open_lock(lock)
             try:
+                opened = self._guarding(descriptor, owner)
                 self._wait_for(descriptor, deadline)
-                if self._still_is(lock, descriptor):
+                if self._still_is(lock, opened):
                     self._require(name, orphan=lock)
                     return descriptor
             except BaseException:
-                os.close(descriptor)
+                _close(descriptor)
                 raise
-            os.close(descriptor)  # pruned while we waited: that lock guards nothing any more
+            _close(descriptor)  # pruned while we waited: that lock guards nothing any more
 
-    def _require(self, name: str, orphan: str | None = None) -> None:
+    def _require(self, name: str, orphan: str | None = None) -> os.stat_result:
+        """What stands at `name`; where nothing does, take the lock file `orphan` away, which guards nothing."""
         try:
-            os.lstat(f"{self.path}/{name}")
+            return os.lstat(f"{self.path}/{name}")
         except (FileNotFoundError, NotADirectoryError):
             if orphan:
-                with suppress(OSError):
-                    os.unlink(f"{self.path}/{orphan}")
+                _take_away(f"{self.path}/{orphan}")
             raise NotFound from None
         except OSError as error:
             raise FilesystemError(f"Cannot look at the record: {why(error)}.") from None
@@ -194,13 +212,23 @@ class Folder:
     def _open_lock(self, lock: str) -> int:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         try:
-            descriptor = os.open(f"{self.path}/{lock}", flags, _FILE_MODE)
+            return os.open(f"{self.path}/{lock}", flags, _FILE_MODE)
         except OSError as error:
             raise FilesystemError(f"Cannot open the record's lock: {why(error)}.") from None
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            os.close(descriptor)
-            raise FilesystemError("The record's lock is not a regular file.")
-        return descriptor
+
+    def _guarding(self, descriptor: int, owner: os.stat_result) -> os.stat_result:
+        """The lock's identity, once it is a file of its own that `owner`'s own writers can open too.
+
+        A second name may be another's file: to give that away as root would hand it over.
+        """
+        try:
+            found = os.fstat(descriptor)
+            if stat.S_ISREG(found.st_mode) and found.st_nlink <= 1:
+                _give(descriptor, found, owner)
+                return found
+        except OSError as error:
+            raise FilesystemError(f"Cannot prepare the record's lock: {why(error)}.") from None
+        raise FilesystemError("The record's lock is not a regular file of one name.")
 
     def _wait_for(self, descriptor: int, deadline: float) -> None:
         """Take the lock; jittered short waits keep many waiters fair, since flock has no queue with a deadline."""
@@ -216,12 +244,13 @@ class Folder:
             else:
                 return
 
-    def _still_is(self, lock: str, descriptor: int) -> bool:
+    def _still_is(self, lock: str, opened: os.stat_result) -> bool:
         try:
-            named = os.lstat(f"{self.path}/{lock}")
-        except OSError:
+            return os.path.samestat(os.lstat(f"{self.path}/{lock}"), opened)
+        except FileNotFoundError:
             return False
-        return os.path.samestat(named, os.fstat(descriptor))
+        except OSError as error:
+            raise FilesystemError(f"Cannot look at the record's lock: {why(error)}.") from None
 
     def prepare(self) -> None:
         """Make the folder (0700) with its parents; repair its mode where it is laxer and ours."""
@@ -237,8 +266,9 @@ class Folder:
         """Make `path` and what is missing above it, each name synced in its parent."""
         if os.path.isdir(path):
             return
-        parent = os.path.dirname(path) or "."
-        self._make(parent)
+        parent = os.path.dirname(path)
+        if parent != path:
+            self._make(parent)
         with suppress(FileExistsError):
             os.mkdir(path, _FOLDER_MODE)
             os.chmod(path, _FOLDER_MODE)  # whatever the umask took away or left
@@ -247,27 +277,32 @@ class Folder:
             try:
                 _sync(descriptor)
             finally:
-                os.close(descriptor)
+                _close(descriptor)
 
-    def _stage(self, folder: int, name: str, data: bytes, owner: os.stat_result | None) -> str:
-        """Write `data` to a new temporary file and sync it; answers its name relative to the folder."""
-        staged = f"{STAGING}/{name}.{os.urandom(8).hex()}"
+    def _stage(self, folder: int, name: str, data: bytes, like: str | None) -> str:
+        """Write `data` to a new temporary file and sync it; answers its name relative to the folder.
+
+        The file gets the owner of the file `like`, else of the folder. Until a name is given to it nothing counts
+        as written: any failure, an interrupt too, takes the temporary file away and leaves all else alone.
+        """
         try:
+            staged = f"{STAGING}/{name}.{os.urandom(8).hex()}"
+            owner = os.stat(like, dir_fd=folder, follow_symlinks=False) if like else os.fstat(folder)
             descriptor = self._open_staged(folder, staged)
         except OSError as error:
-            raise self._failed(folder, None, error, named=False) from None
+            raise self._refused(error, folder, None) from None
         try:
-            os.fchmod(descriptor, _FILE_MODE)
-            if os.geteuid() == 0:
-                kept = owner or os.fstat(folder)
-                os.fchown(descriptor, kept.st_uid, kept.st_gid)
-            _write_all(descriptor, data)
-            _sync(descriptor)
-        except OSError as error:
-            with suppress(OSError):
+            try:
+                _give(descriptor, os.fstat(descriptor), owner)
+                _write_all(descriptor, data)
+                _sync(descriptor)
+            finally:
                 os.close(descriptor)
-            raise self._failed(folder, staged, error, named=False) from None
-        os.close(descriptor)
+        except OSError as error:
+            raise self._refused(error, folder, staged) from None
+        except BaseException:
+            _take_away(staged, folder)
+            raise
         return staged
 
     def _open_staged(self, folder: int, staged: str) -> int:
@@ -277,25 +312,25 @@ class Folder:
             self._make(f"{self.path}/{STAGING}")
             return os.open(staged, _STAGE_FLAGS, _FILE_MODE, dir_fd=folder)
 
-    def _failed(self, folder: int, staged: str | None, error: OSError, *, named: bool) -> Exception:
-        """Name a failed write honestly and take its temporary file away."""
-        if named:
-            return OutcomeUnknown(details={"path": self.path, "reason": why(error)})
+    def _refused(self, error: OSError, folder: int, staged: str | None) -> Exception:
+        """Tell a write that changed nothing, and take its temporary file away."""
         if staged:
-            with suppress(OSError):
-                os.unlink(staged, dir_fd=folder)
+            _take_away(staged, folder)
         if isinstance(error, FileExistsError):
             return AlreadyExists()
         return FilesystemError(
             f"The write was refused: {why(error)}. Nothing was changed.", details={"path": self.path}
         )
 
+    def _unknown(self, error: BaseException) -> OutcomeUnknown:
+        """Tell a write whose new name may be there, and may not survive."""
+        return OutcomeUnknown(details={"path": self.path, "reason": why(error)})
+
     def clear_staged(self, name: str) -> None:
         """Take away temporary files that killed writers of `name` left; call it under `locked(name)`."""
         for stray in self.staged():
             if stray.startswith(f"{name}."):
-                with suppress(OSError):
-                    os.unlink(f"{self.path}/{STAGING}/{stray}")
+                _take_away(f"{self.path}/{STAGING}/{stray}")
 
     def staged(self) -> list[str]:
         """Names of temporary files, of living writers and of killed ones."""
@@ -335,6 +370,21 @@ class Folder:
                 os.unlink(path)
                 done.append(f"removed {path}")
         return done
+
+
+def _take_away(name: str, folder: int | None = None) -> None:
+    """Remove what is of no use any more; where that fails it stays, and does no harm."""
+    with suppress(OSError):
+        os.unlink(name, dir_fd=folder)
+
+
+def _give(descriptor: int, made: os.stat_result, owner: os.stat_result) -> None:
+    """Make a file of ours private whatever the umask; made as root, it belongs to whom the record belongs."""
+    us = os.geteuid()
+    if stat.S_IMODE(made.st_mode) != _FILE_MODE and us in (0, made.st_uid):
+        os.fchmod(descriptor, _FILE_MODE)
+    if us == 0 and (made.st_uid, made.st_gid) != (owner.st_uid, owner.st_gid):
+        os.fchown(descriptor, owner.st_uid, owner.st_gid)
 
 
 def _is_lax(path: str) -> bool:

@@ -85,8 +85,7 @@ class SessionStore:
                 if not agreed(self.load(session_id)):
                     return False
                 self._folder.clear_staged(name)
-                self._folder.remove(name)
-                self._folder.remove(lock)
+                self._folder.remove(name, lock)
                 return True
         except NotFound:
             return False
