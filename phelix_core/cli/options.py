@@ -93,7 +93,7 @@ def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
 def _command_name(words: list[str], rest: list[str]) -> str:
     for length in (2, 1):
         name = " ".join(words[:length])
-        if len(words) >= length and name in CATALOGUE:
+        if name in CATALOGUE and name.split() == words[:length]:
             return name
     group = words[0] if words else ""
     members = [name for name in CATALOGUE if name.startswith(f"{group} ")] if group else []
