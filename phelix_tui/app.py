@@ -148,6 +148,7 @@ class ConsoleApp(GuardedApp[int]):
         """Open a session's room."""
         if self.screen is self.fleet:
             self.push_screen(SessionRoom(self.desk, session_id))
+            self.call_after_refresh(self._tell_doctor)
 
     def action_help(self) -> None:
         """Show the keys that work here."""

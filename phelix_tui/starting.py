@@ -1,6 +1,7 @@
 """Ways to start the console: live on a terminal, on a demo fleet, or drawn into a picture."""
 
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -94,8 +95,24 @@ def picture(settings: Settings) -> str:
     async def look(pilot: Pilot[Any]) -> None:
         await app.settled()
         await pilot.pause()
-        drawn.append(app.export_screenshot())
+        drawn.append(as_svg(app))
         app.exit()
 
     app.run(headless=True, size=_PICTURE, auto_pilot=look)
     return drawn[0]
+
+
+_LEADING_SPACES = re.compile(r'x="([0-9.]+)"([^>]*?) textLength="([0-9.]+)"([^>]*)>((?:&#160;)+)')
+_CELL = 12.2
+"""Width of a cell in Textual's pictures."""
+
+
+def as_svg(app: ConsoleApp, title: str | None = None) -> str:
+    """What is on the screen, as SVG that looks the same everywhere: some renderers drop a text's leading spaces."""
+
+    def shifted(match: re.Match[str]) -> str:
+        x, before, length, after, spaces = match.groups()
+        by = len(spaces) // len("&#160;") * _CELL
+        return f'x="{float(x) + by:.1f}"{before} textLength="{max(0.0, float(length) - by):.1f}"{after}>'
+
+    return _LEADING_SPACES.sub(shifted, app.export_screenshot(title=title))

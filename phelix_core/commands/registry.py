@@ -6,6 +6,7 @@ surface exactly its own fields: one that is absent there is an unknown field, no
 architecture page, one declaration; surfaces page, one registry.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from enum import Enum
@@ -235,8 +236,16 @@ def equivalent(command: Command, request: object, data_dir: str | None = None, *
         elif value is not None and value is not False and value != field.default:
             options.append(_option(field.option, value))
     if data_dir:
-        options.append(_option("--data-dir", data_dir))
+        options.append(f"--data-dir {_path(data_dir)}")
     return " ".join([*words, *options])
+
+
+def _path(path: str) -> str:
+    """A path for a shell, below the home folder as people write it."""
+    from shlex import quote  # noqa: PLC0415 - only previews need it
+
+    home = os.path.expanduser("~")
+    return f"~/{quote(path[len(home) + 1 :])}" if path.startswith(f"{home}/") else quote(path)
 
 
 def _option(name: str, value: object) -> str:

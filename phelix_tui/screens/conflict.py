@@ -16,11 +16,11 @@ from textual.widgets import Button
 
 from phelix_core.sessions.model import ACTIVE
 from phelix_core.text import SafeStr, visible
-from phelix_core.views.moments import moment
+from phelix_core.views.moments import time_of_day
 from phelix_core.views.rows import BadRecord, Found
 from phelix_tui.screens.confirm import Proposal
 from phelix_tui.screens.dialog import Dialog
-from phelix_tui.screens.drawing import heading, labelled
+from phelix_tui.screens.drawing import heading
 from phelix_tui.widgets.pages import Bar, TextPage, cell
 from phelix_tui.wrapping import TextLine, line
 
@@ -101,14 +101,19 @@ def _version(found: Found | None) -> list[TextLine]:
         ("step", point.step if point else None),
         ("note", point.note if point else None),
         ("result", found.final_result),
-        ("updated", moment(found.updated_at_ms)),
+        ("at", time_of_day(found.updated_at_ms)),
     )
-    return [labelled(name, visible(value)) for name, value in pairs if value]
+    return [_member(name, visible(value), "") for name, value in pairs if value]
+
+
+def _member(name: str, value: SafeStr, role: str) -> TextLine:
+    """A name and its value for a narrow column."""
+    return line(cell(f"{name:<7}", "muted"), cell(value, role), hang=2)
 
 
 def _change(values: Mapping[str, object]) -> list[TextLine]:
     filled = [(name, value) for name, value in values.items() if value not in ("", ())]
-    return [labelled(name, visible(_as_text(value)), "bold") for name, value in filled]
+    return [_member(name, visible(_as_text(value)), "bold") for name, value in filled]
 
 
 def _as_text(value: object) -> str:

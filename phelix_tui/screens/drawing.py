@@ -49,19 +49,20 @@ def staleness_lines(shown: ShownSession, now_ms: int, stale_after_ms: int) -> li
     return [line(Cell(SafeStr("▲ "), "stale"), Cell(SafeStr(" ".join(said)), "stale"), hang=2), line()]
 
 
-def reference_lines(shown: ShownSession) -> list[TextLine]:
-    """Every reference with its state; a session without any says so."""
+def reference_lines(shown: ShownSession, *, brief: bool = False) -> list[TextLine]:
+    """Every reference with its state; a session without any says so. `brief` is for narrow pages."""
     if shown.resolved is None:
         return []
     found = story.references(shown.resolved)
     if not found:
         return [line(Cell(SafeStr("none linked"), "muted"))]
+    word_width, kind_width = (0, 0) if brief else (11, 10)
     return [
         line(
-            Cell(SafeStr(f"{reference.glyph} {reference.word:<11} "), reference.role),
-            Cell(SafeStr(f"{reference.kind:<10} {reference.id}  ")),
+            Cell(SafeStr(f"{reference.glyph} {reference.word:<{word_width}} "), reference.role),
+            Cell(SafeStr(f"{reference.kind:<{kind_width}} {reference.id}  ")),
             Cell(reference.note, "muted"),
-            hang=14,
+            hang=2 if brief else 14,
         )
         for reference in found
     ]
@@ -109,7 +110,7 @@ def preview_lines(shown: ShownSession, row: SessionRow | None, now_ms: int, stal
         *identity_lines(shown, row, now_ms),
         line(),
         heading("References"),
-        *reference_lines(shown),
+        *reference_lines(shown, brief=True),
         line(),
         heading("Newest events"),
         *brief_timeline_lines(shown, now_ms, 8),

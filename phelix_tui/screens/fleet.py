@@ -33,7 +33,7 @@ _COLUMNS = (
     Column("app", SafeStr("APP"), 11, drop_order=1),
     Column("step", SafeStr("STEP"), 13, drop_order=2),
     Column("age", SafeStr("AGE"), 5, align="right"),
-    Column("seen", SafeStr("SEEN"), 5, align="right"),
+    Column("seen", SafeStr("SEEN"), 5, drop_order=4, align="right"),
     Column("refs", SafeStr("REFS"), 4, drop_order=3, align="right"),
 )
 _STILL_S = 1.0

@@ -1,0 +1,208 @@
+"""The README's pictures, and the baselines that tests compare with: one set of files, made by one command.
+
+    python -m tests.tui.pictures          writes screenshots/*.svg
+    python -m tests.tui.pictures --check  says which differ
+
+Pinned: size, clock, seed, theme, data directory's name. Each scene is what an operator sees after the keys
+that it presses.
+"""
+
+import asyncio
+import os
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+from textual.widgets import Button
+
+from phelix_core.commands.registry import load_command
+from phelix_core.commands.run import run
+from phelix_tui.app import ConsoleApp
+from phelix_tui.screens.confirm import CommandForm, ConfirmScreen
+from phelix_tui.screens.conflict import ConflictScreen
+from phelix_tui.screens.help import HelpScreen
+from phelix_tui.screens.menu import ActionMenu
+from phelix_tui.screens.session import SessionRoom
+from phelix_tui.starting import as_svg
+from phelix_tui.widgets.pages import TextPage
+from tests.tui.stage import Stage, at_home, fleet_of, opened, until
+
+FOLDER = Path(__file__).resolve().parents[2] / "screenshots"
+Scene = Callable[[Stage, ConsoleApp, Pilot[Any]], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One picture: its size, theme and the keys that lead to it."""
+
+    name: str
+    scene: Scene
+    width: int = 120
+    height: int = 40
+    theme: str = "phelix-dark"
+    sessions: int = 32
+    read_only: bool = False
+
+
+async def _preview_of(app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    page = app.fleet.query_one("#preview", TextPage)
+    await until(pilot, lambda: not page.display or (app.fleet.selected_id() or "") in page.text, "the preview")
+
+
+async def fleet(_: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await pilot.press("j", "j")
+    await _preview_of(app, pilot)
+
+
+async def filtered(_: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await pilot.press("slash", *"billing")
+    await pilot.press("enter")
+    await _preview_of(app, pilot)
+
+
+async def empty(_: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    page = app.fleet.query_one("#preview", TextPage)
+    await until(pilot, lambda: not page.display or "session create" in page.text, "the first steps")
+
+
+async def broken(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    records = sorted((stage.data_dir / "sessions").glob("*.json"))
+    for record in records[3:5]:
+        torn = record.with_suffix(".torn")
+        torn.write_bytes(record.read_bytes()[:200])
+        os.replace(torn, record)
+    await until(pilot, lambda: app.desk.arrangement.counts["unreadable"] == 2, "two rows are flagged")
+    await pilot.press("g", "R")
+    await _preview_of(app, pilot)
+
+
+async def session(_: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await pilot.press("enter")
+    await opened(pilot, SessionRoom)
+    page = app.screen.query_one("#story", TextPage)
+    await until(pilot, lambda: "Timeline" in page.text, "the story")
+
+
+async def record(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await session(stage, app, pilot)
+    await pilot.press("tab")
+
+
+async def actions(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await fleet(stage, app, pilot)
+    await pilot.press("a")
+    await opened(pilot, ActionMenu)
+
+
+async def actions_disabled(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await fleet(stage, app, pilot)
+    await pilot.press("G")
+    await _preview_of(app, pilot)
+    await pilot.press("a")
+    await opened(pilot, ActionMenu)
+
+
+async def form(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await actions(stage, app, pilot)
+    await pilot.press("c")
+    screen = await opened(pilot, CommandForm)
+    for key in "verified by hand":
+        await pilot.press("space" if key == " " else key)
+    await until(pilot, lambda: "verified by hand" in screen.query_one("#plan", TextPage).text, "the plan")
+
+
+async def confirm(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await form(stage, app, pilot)
+    await pilot.click("#apply")
+    screen = await opened(pilot, ConfirmScreen)
+    await until(pilot, lambda: "verified by hand" in screen.query_one("#plan", TextPage).text, "the plan")
+
+
+async def moved_on(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    """A confirmation whose session another agent has just changed."""
+    await confirm(stage, app, pilot)
+    screen: Any = app.screen
+    raw = {"session_id": screen.target.session_id, "step": "swap alias", "note": "alias swapped by the agent"}
+    assert run(load_command("session checkpoint"), raw, stage.agent).error is None
+    await until(pilot, lambda: not screen.fresh(), "the guard sees the new revision")
+    await pilot.pause()
+
+
+async def conflict(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    """The same, when the operator was a moment faster than the watch."""
+    await confirm(stage, app, pilot)
+    screen: Any = app.screen
+    raw = {"session_id": screen.target.session_id, "step": "swap alias", "note": "alias swapped by the agent"}
+    assert run(load_command("session checkpoint"), raw, stage.agent).error is None
+    screen.query_one("#apply", Button).press()
+    await opened(pilot, ConflictScreen)
+
+
+async def help_(_: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await _preview_of(app, pilot)
+    await pilot.press("question_mark")
+    await opened(pilot, HelpScreen)
+
+
+PICTURES = (
+    Picture("fleet", fleet),
+    Picture("fleet-light", fleet, theme="phelix-light"),
+    Picture("fleet-contrast", fleet, theme="phelix-contrast"),
+    Picture("fleet-80x24", fleet, 80, 24),
+    Picture("fleet-200x60", fleet, 200, 60, sessions=48),
+    Picture("fleet-40x10", fleet, 40, 10),
+    Picture("filtered-80x24", filtered, 80, 24),
+    Picture("empty", empty, sessions=0),
+    Picture("unreadable", broken),
+    Picture("read-only-80x24", fleet, 80, 24, read_only=True),
+    Picture("session", session),
+    Picture("session-80x24-light", session, 80, 24, theme="phelix-light"),
+    Picture("record-80x24", record, 80, 24),
+    Picture("actions-80x24", actions, 80, 24),
+    Picture("actions-disabled-80x24", actions_disabled, 80, 24),
+    Picture("form-80x24", form, 80, 24),
+    Picture("confirm", confirm),
+    Picture("confirm-80x24", confirm, 80, 24),
+    Picture("moved-on-80x24", moved_on, 80, 24),
+    Picture("conflict", conflict),
+    Picture("conflict-80x24-light", conflict, 80, 24, theme="phelix-light"),
+    Picture("help-80x24", help_, 80, 24),
+)
+
+
+async def drawn(picture: Picture, folder: Path) -> str:
+    """The picture as SVG, played in a console of its own over `folder`."""
+    stage = Stage(at_home(folder), theme=picture.theme, read_only=picture.read_only)
+    stage.fill(picture.sessions)
+    async with stage.app(picture.width, picture.height) as (app, pilot):
+        await until(pilot, lambda: fleet_of(app).row_count == picture.sessions, "the rows")
+        await picture.scene(stage, app, pilot)
+        await pilot.pause()
+        await pilot.pause()
+        return as_svg(app, "phelix")
+
+
+def main(argv: list[str]) -> int:
+    """Write every picture, or those named; with `--check` only say which differ."""
+    wanted = [name for name in argv if not name.startswith("-")]
+    differing: list[str] = []
+    for picture in PICTURES:
+        if wanted and picture.name not in wanted:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            svg = asyncio.run(drawn(picture, Path(folder)))
+        file = FOLDER / f"{picture.name}.svg"
+        if not file.exists() or file.read_text(encoding="utf-8") != svg:
+            differing.append(picture.name)
+            if "--check" not in argv:
+                file.write_text(svg, encoding="utf-8")
+    print("\n".join(differing) or "nothing differs")
+    return 1 if differing and "--check" in argv else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
