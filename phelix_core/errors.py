@@ -56,7 +56,7 @@ class InternalError(PhelixError):
 
 
 class Cancelled(PhelixError):
-    """Interrupted; nothing was left half-written."""
+    """Interrupted; nothing is half-written. Read the record again before you repeat a change."""
 
     code = "CANCELLED"
 

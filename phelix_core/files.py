@@ -135,7 +135,7 @@ class Folder:
                 _take_away(staged, folder)
                 _sync(folder)
             except (OSError, KeyboardInterrupt) as error:
-                raise self._unknown(error) from None
+                raise self._unknown(error, folder, staged) from None
 
     def replace(self, name: str, data: bytes) -> None:
         """Put `data` in place of the existing file `name`, durably; call it under `locked(name)`."""
@@ -149,7 +149,7 @@ class Folder:
                     raise self._refused(error, folder, staged) from None
                 _sync(folder)
             except (OSError, KeyboardInterrupt) as error:
-                raise self._unknown(error) from None
+                raise self._unknown(error, folder, staged) from None
 
     def remove(self, name: str, lock: str) -> None:
         """Remove `name` durably, and the lock file that guarded it; call it under `locked(name)`.
@@ -163,11 +163,11 @@ class Folder:
                 except FileNotFoundError:
                     return
                 except OSError as error:
-                    raise self._refused(error, folder, None) from None
+                    raise self._refused(error, folder) from None
                 _take_away(lock, folder)
                 _sync(folder)
             except (OSError, KeyboardInterrupt) as error:
-                raise self._unknown(error) from None
+                raise self._unknown(error, folder) from None
 
     @contextmanager
     def locked(self, name: str, lock: str) -> Generator[None]:
@@ -285,13 +285,10 @@ class Folder:
         The file gets the owner of the file `like`, else of the folder. Until a name is given to it nothing counts
         as written: any failure, an interrupt too, takes the temporary file away and leaves all else alone.
         """
+        staged = f"{STAGING}/{name}.{os.urandom(8).hex()}"
         try:
-            staged = f"{STAGING}/{name}.{os.urandom(8).hex()}"
             owner = os.stat(like, dir_fd=folder, follow_symlinks=False) if like else os.fstat(folder)
             descriptor = self._open_staged(folder, staged)
-        except OSError as error:
-            raise self._refused(error, folder, None) from None
-        try:
             try:
                 _give(descriptor, os.fstat(descriptor), owner)
                 _write_all(descriptor, data)
@@ -312,7 +309,7 @@ class Folder:
             self._make(f"{self.path}/{STAGING}")
             return os.open(staged, _STAGE_FLAGS, _FILE_MODE, dir_fd=folder)
 
-    def _refused(self, error: OSError, folder: int, staged: str | None) -> Exception:
+    def _refused(self, error: OSError, folder: int, staged: str | None = None) -> Exception:
         """Tell a write that changed nothing, and take its temporary file away."""
         if staged:
             _take_away(staged, folder)
@@ -322,8 +319,10 @@ class Folder:
             f"The write was refused: {why(error)}. Nothing was changed.", details={"path": self.path}
         )
 
-    def _unknown(self, error: BaseException) -> OutcomeUnknown:
-        """Tell a write whose new name may be there, and may not survive."""
+    def _unknown(self, error: BaseException, folder: int, staged: str | None = None) -> OutcomeUnknown:
+        """Tell a write whose new name may be there, and may not survive; its temporary name is of no use any more."""
+        if staged:
+            _take_away(staged, folder)
         return OutcomeUnknown(details={"path": self.path, "reason": why(error)})
 
     def clear_staged(self, name: str) -> None:

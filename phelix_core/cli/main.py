@@ -32,7 +32,7 @@ _INTERRUPTED = 130
 
 
 class Interrupted(Cancelled):
-    """Interrupted; nothing was left half-written."""
+    """Interrupted; nothing is half-written. Read the record again before you repeat a change."""
 
     exit_code = _INTERRUPTED
 

@@ -1,0 +1,159 @@
+"""A process that has imported everything and forks one writer a case, since a start costs more than a write.
+
+Run as a program it reads one case a line (JSON) and answers `{"pid": …}`; the writer waits. The next line lets it
+go, and the answer is its wait status. The writer's one line of output, its acknowledgement, goes to the case's
+`out` file after the write returned; what it says on stderr goes there too.
+"""
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from select import select
+from tempfile import TemporaryDirectory
+from typing import Any, Self
+
+from phelix_core.checks import Surface
+from phelix_core.clock import SystemClock
+from phelix_core.commands.environment import Environment, open_environment
+from phelix_core.commands.registry import load_command
+from phelix_core.commands.run import run
+from phelix_core.settings import Settings
+from tests.core.faults.naive import STORES
+from tests.core.faults.shim import faulty
+
+_PR_SET_PTRACER = 0x59616D61
+WORDS: dict[str, dict[str, object]] = {
+    "session create": {"title": "Roll out the search service", "project": "search"},
+    "session checkpoint": {"step": "deploy", "note": "two hosts answer their health check"},
+    "session complete": {"result": "rolled out to all hosts"},
+}
+"""What each swept command is told, beside the session."""
+
+
+def environment(data_dir: str, store: str) -> Environment:
+    """The command line's environment on a real clock over `store`."""
+    env = open_environment(Settings(data_dir=data_dir), Surface.CLI)
+    return replace(env, sessions=STORES[store](f"{data_dir}/sessions", SystemClock()))
+
+
+def write(case: dict[str, Any]) -> dict[str, Any]:
+    """Carry the case's command out and say what its caller would be told."""
+    env = environment(case["data_dir"], case["store"])
+    with faulty(case.get("mode", "count"), case.get("at", 0)) as shim:
+        try:
+            envelope = run(load_command(case["command"]), case["raw"], env)
+        except KeyboardInterrupt:
+            return {"code": "CANCELLED", "calls": shim.made}
+    code = "OK" if envelope.error is None else envelope.error.code
+    return {"code": code, "calls": shim.made}
+
+
+def _writer(case: dict[str, Any], gate: int, ready: int) -> None:
+    """The forked child: wait, write, acknowledge. Between `ready` and the write it makes no call that is traced."""
+    out = os.open(case["out"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    os.dup2(out, 1)
+    os.dup2(out, 2)
+    with suppress(OSError, AttributeError):  # let a sibling trace us where the system restricts that
+        ctypes.CDLL(None).prctl(_PR_SET_PTRACER, ctypes.c_ulong(-1), 0, 0, 0)
+    os.write(ready, b"r")
+    select([gate], [], [])
+    os.write(1, json.dumps(write(case)).encode())
+
+
+def _warm_up() -> None:
+    """Import all that a writer needs, so that none of its calls are an import's."""
+    with TemporaryDirectory() as data_dir:
+        env = environment(data_dir, "real")
+        session: Any = run(load_command("session create"), {"title": "x"}, env).result
+        for name in ("session checkpoint", "session complete"):
+            raw = {**WORDS[name], "session_id": session.session_id}
+            write({"data_dir": data_dir, "store": "real", "command": name, "raw": raw})
+
+
+def _serve() -> None:
+    _warm_up()
+    for line in sys.stdin:
+        here, there = os.pipe()
+        heard, ready = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            status = 70
+            try:
+                os.close(there)
+                _writer(json.loads(line), here, ready)
+                status = 0
+            finally:
+                if status:
+                    sys.excepthook(*sys.exc_info())  # pyright: ignore[reportArgumentType]
+                os._exit(status)
+        os.read(heard, 1)
+        for descriptor in (here, heard, ready):
+            os.close(descriptor)
+        print(json.dumps({"pid": pid}), flush=True)
+        sys.stdin.readline()
+        os.write(there, b"g")
+        os.close(there)
+        print(json.dumps({"status": os.waitpid(pid, 0)[1]}), flush=True)
+
+
+@dataclass(frozen=True)
+class Told:
+    """What became of one writer: its wait status, and what it acknowledged (empty if it was killed)."""
+
+    status: int
+    code: str
+    calls: list[str]
+    noise: str
+
+
+class Nursery:
+    """The client's side; a context manager."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.core.faults.nursery"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=Path(__file__).parents[3],
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.close()
+        self._process.wait()
+        self._process.stdout.close()
+
+    def _ask(self, line: str) -> dict[str, Any]:
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+        return json.loads(self._process.stdout.readline())
+
+    def fork(self, case: dict[str, Any]) -> int:
+        """Make the case's writer; answers its process id. It waits until `release`."""
+        return self._ask(json.dumps(case))["pid"]
+
+    def release(self, case: dict[str, Any]) -> Told:
+        """Let the writer go and wait for its end."""
+        status = self._ask("go")["status"]
+        said = Path(case["out"]).read_text()
+        try:
+            told: dict[str, Any] = json.loads(said)
+        except ValueError:
+            return Told(status, "", [], said)
+        return Told(status, told["code"], told["calls"], "")
+
+
+if __name__ == "__main__":
+    _serve()
