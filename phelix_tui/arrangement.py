@@ -43,6 +43,7 @@ class Arrangement:
         self._keys: dict[str, Key] = {}
         self._sorted: list[Key] = []
         self._turns: list[tuple[int, str]] = []
+        self._ticked_ms = 0
         self._accepts: Callable[[SessionRow], bool] = matcher("")
         self._filter = ""
         self.counts: Counter[str] = Counter()
@@ -87,7 +88,7 @@ class Arrangement:
         for session_id, found in known.items():
             self._put(session_id, found, now_ms)
         self._sorted = sorted(self._keys.values())
-        return Patch((), len(self._rows))
+        return Patch((), sum(map(self._accepts, self._rows.values())))
 
     def change(self, changes: Mapping[str, Found | None], now_ms: int) -> Patch:
         """Take in what a look at some records gave; None means gone."""
@@ -99,11 +100,12 @@ class Arrangement:
                 moved += self._drop(session_id)
                 continue
             row, key = self._put(session_id, _keeping_good(self._known.get(session_id), found), now_ms)
+            seen = self._accepts(row), before is not None and self._accepts(before)
             if key != old_key:
                 self._place(old_key, key)
-                moved += before is None or self._accepts(row) or self._accepts(before)
-            elif before is not None and self._accepts(row) != self._accepts(before):
-                moved += 1
+                moved += any(seen)
+            else:
+                moved += seen[0] != seen[1]
             if before is not None and row != before:
                 rows.append(row)
         return Patch(tuple(rows), moved)
@@ -111,11 +113,21 @@ class Arrangement:
     def tick(self, now_ms: int, on_screen: Iterable[str]) -> Patch:
         """Let time pass: rows on the screen age, and rows anywhere turn stale."""
         due = dict.fromkeys(row_id for row_id in on_screen if row_id in self._known)
+        if now_ms < self._ticked_ms:
+            due = self._set_back(now_ms)
+        self._ticked_ms = now_ms
         while self._turns and self._turns[0][0] <= now_ms:
             session_id = heapq.heappop(self._turns)[1]
             if session_id in self._known:
                 due[session_id] = None
         return self.change({session_id: self._known[session_id] for session_id in due}, now_ms)
+
+    def _set_back(self, now_ms: int) -> dict[str, None]:
+        """Forget what was expected of a clock that was set back: every row may have to turn once more."""
+        self._turns.clear()
+        for session_id, found in self._known.items():
+            self._expect_turn(session_id, found, now_ms)
+        return dict.fromkeys(self._known)
 
     def _put(self, session_id: str, found: Found, now_ms: int) -> tuple[SessionRow, Key]:
         row = row_of(session_id, found, now_ms, self._stale_after_ms)
@@ -124,17 +136,17 @@ class Arrangement:
             self.counts[before.state] -= 1
         self.counts[row.state] += 1
         key = sort_key(row, found)
-        if self._known.get(session_id) is not found:
+        if _turning(self._known.get(session_id)) != _turning(found):
             self._expect_turn(session_id, found, now_ms)
         self._known[session_id], self._rows[session_id], self._keys[session_id] = found, row, key
         return row, key
 
     def _expect_turn(self, session_id: str, found: Found, now_ms: int) -> None:
         """Remember when time alone will change the state: into stale, or out of a future that cannot be told."""
-        if not isinstance(found, SessionSummary) or found.status != ACTIVE:
+        from_ms = _turning(found)
+        if from_ms is None:
             return
-        stale_at = found.updated_at_ms + self._stale_after_ms
-        for turn in (found.updated_at_ms - SKEW_ALLOWED_MS, stale_at):
+        for turn in (from_ms - SKEW_ALLOWED_MS, from_ms + self._stale_after_ms):
             if turn > now_ms:
                 heapq.heappush(self._turns, (turn, session_id))
 
@@ -158,6 +170,11 @@ class Arrangement:
     def summary(self) -> dict[str, int]:
         """How many rows of each state there are, in the states' order; states without rows are left out."""
         return {state: self.counts[state] for state in STATES if self.counts[state]}
+
+
+def _turning(found: Found | None) -> int | None:
+    """The moment that decides when time alone changes the state; None where it never does."""
+    return found.updated_at_ms if isinstance(found, SessionSummary) and found.status == ACTIVE else None
 
 
 def _keeping_good(before: Found | None, now: Found) -> Found:
