@@ -148,8 +148,9 @@ class FolderWatch:
 
     @property
     def reason(self) -> str:
-        """Why it polls, or what the watcher last failed of; empty if all is well."""
-        return self._reason
+        """Why it polls, or what the watcher died of within the last 10 s; empty if all is well."""
+        lives = self._mode == NATIVE and self._monotonic() - self._armed_at >= HEALTHY_S
+        return "" if lives else self._reason
 
     @property
     def restarts(self) -> int:
@@ -261,7 +262,7 @@ class FolderWatch:
         if kind is not None:
             self._mode, self._reason = POLLING, f"{kind} file system: changes may come without events"
         else:
-            await self._start_native()
+            await self._start_native(reason)
         self._look_due = self._monotonic() + (self._poll_s if self._pull is None else self._look_s)
         return Batch(None, reason)
 
@@ -272,7 +273,7 @@ class FolderWatch:
         self._roots = self._wanted_roots()
         return self._remote_kind(self._roots[0])
 
-    async def _start_native(self) -> None:
+    async def _start_native(self, reason: Reason) -> None:
         """Start watchfiles; where the system refuses, say why and leave it to polling."""
         self._events = self._awatch(
             *self._roots,
@@ -282,7 +283,7 @@ class FolderWatch:
             recursive=False,
             ignore_permission_denied=True,
         )
-        self._mode, self._reason = NATIVE, ""
+        self._mode, self._reason = NATIVE, self._reason if reason == "restarted" else ""
         pull = self._listen()
         # watchfiles sets the watch up in the first step of its generator; after that step it stands.
         await asyncio.sleep(0)
@@ -313,7 +314,7 @@ class FolderWatch:
         self._failures = min(self._failures + 1, 16)
         self._rearm_due = self._monotonic() + pause
         self._look_due = self._monotonic() + self._poll_s
-        self._mode, self._reason = POLLING, f"watcher starts again: {_told(error)}"
+        self._mode, self._reason = POLLING, f"watcher ended: {_told(error)}"
 
     async def _disarm(self) -> None:
         """Stop the watcher, if there is one, and wait until it has let go."""

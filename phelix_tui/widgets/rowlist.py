@@ -549,7 +549,9 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _refresh_rows(self, *places: int) -> None:
         """Repaint the lines of these rows, as far as they are on the screen."""
-        top, width = self.scroll_offset.y, self.size.width
-        regions = [Region(0, place - top + 1, width, 1) for place in places if top <= place < top + self._page]
+        top = self.scroll_offset.y
+        width = max(1, self.size.width - self.scrollbar_size_vertical)
+        seen = range(top, top + self._page)
+        regions = [Region(0, place - top + 1, width, 1) for place in places if place in seen]
         if regions:
             self.refresh(*regions)
