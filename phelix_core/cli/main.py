@@ -8,8 +8,8 @@ Envelope.
 import os
 import sys
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager, suppress
-from typing import Final
+from contextlib import contextmanager
+from typing import Final, TextIO
 
 from phelix_core import VERSION
 from phelix_core.checks import Surface
@@ -44,8 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _answer(argv)
     except Unheard as unheard:
-        # Keep the interpreter from complaining while it flushes on the way out.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go(sys.stdout)
         if not isinstance(unheard.reason, BrokenPipeError):
             _tell(Envelope(error=FilesystemError(f"The answer could not be written: {why(unheard.reason)}.")))
         return 1
@@ -130,9 +129,9 @@ def _start(program: str):  # noqa: ANN202 - a program's main, known only at the 
 def _print(envelope: Envelope, *, as_json: bool, no_color: bool = False) -> int:
     """The envelope to stdout where JSON was asked for, the human account of a failure to stderr."""
     if as_json:
-        # JSON is UTF-8 in any locale; a path that is not text shows its odd bytes as JSON escapes.
+        # JSON is UTF-8 in any locale, and strict readers take no surrogates: a word that is not text shows "?".
         with _answering():
-            sys.stdout.buffer.write(envelope.json().encode("utf-8", "backslashreplace"))
+            sys.stdout.buffer.write(envelope.json().encode("utf-8", "replace"))
     if envelope.error is not None:
         _tell(envelope, no_color=no_color)
     return envelope.exit_code
@@ -142,8 +141,16 @@ def _tell(envelope: Envelope, *, no_color: bool = False) -> None:
     """A failure's human account to stderr; where nobody can be told, the exit status still says it."""
     from phelix_core.cli.render import print_error  # noqa: PLC0415 - a JSON answer needs no rendering
 
-    with suppress(OSError):
+    try:
         print_error(envelope, no_color=no_color)
+        sys.stderr.flush()
+    except OSError:
+        _let_go(sys.stderr)
+
+
+def _let_go(stream: TextIO) -> None:
+    """Keep the interpreter from complaining about `stream` while it flushes on the way out."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def unforeseen(error: Exception) -> InternalError:
