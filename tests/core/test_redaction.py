@@ -5,14 +5,16 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from importlib import import_module
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from phelix_core.checks import CheckFailed
-from phelix_core.redaction import free_text, redact
+from phelix_core.redaction import SHORTEST_TOKEN, TELLING, free_text, redact
 from phelix_core.redaction.places import PLACES
 from phelix_core.redaction.tokens import TOKENS
 from tests.corpus.benign import benign
@@ -92,6 +94,9 @@ def test_no_comment_can_ask_to_be_spared(comment: str) -> None:
         ("password: hunter2, then restart", "password: [REDACTED:assigned-secret], then restart"),
         ("Authorization: Custom Zm9vYmFyYmF6", "Authorization: Custom [REDACTED:authorization]"),
         ("Authorization: Basic b3BzOnNlY3JldA==", "Authorization: Basic [REDACTED:basic-auth]"),
+        ('{"password": "123456789"}', '{"password": "[REDACTED:assigned-secret]"}'),
+        ('{"password": "password"}', '{"password": "[REDACTED:assigned-secret]"}'),
+        ("password = swordfish", "password = [REDACTED:assigned-secret]"),
         ("the root password is hunter2.", "the root password is [REDACTED:prose-secret]."),
     ],
 )
@@ -208,10 +213,20 @@ def test_a_pattern_is_compiled_only_after_its_literal_was_seen() -> None:
     assert int(done.stdout) < 12
 
 
-def test_importing_the_redactor_loads_no_rules() -> None:
-    program = "import sys, phelix_core.redaction; print([name for name in sys.modules if 'redaction.' in name])"
+def test_a_few_plain_words_load_no_rules() -> None:
+    program = (
+        "import sys; from phelix_core.redaction import redact; redact('deploy billing 1.2 to web-3')\n"
+        "print([name for name in sys.modules if 'redaction.' in name])"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_what_loads_no_rules_could_match_none() -> None:
+    for rule in TOKENS:
+        assert _least_width(rule.pattern) >= SHORTEST_TOKEN, rule.kind
+    for rule in PLACES:
+        assert all(any(word in literal for word in TELLING) for literal in rule.literals), rule.kind
 
 
 def test_rules_are_sound_data() -> None:
@@ -222,6 +237,11 @@ def test_rules_are_sound_data() -> None:
         assert all(literal == literal.lower() for literal in (*rule.literals, *rule.also))
         assert "(?<" not in rule.pattern
         assert not set("*+") & set(_quantifiers(rule.pattern)), rule.kind
+
+
+def _least_width(pattern: str) -> int:
+    parser: Any = import_module("re._parser")
+    return parser.parse(pattern).getwidth()[0]
 
 
 def _quantifiers(pattern: str) -> str:

@@ -1,27 +1,29 @@
-"""Secrets in short free text become `[REDACTED:kind]`; text without secrets comes back byte-identical.
+"""One pass over a text: what a person would copy of it is scanned, and what was found is cut from the text as sent.
 
-`redact` is pure, idempotent, linear in the text's length, and takes any string. It scans the text as a person
-would copy it: without escape sequences and invisible characters, compatibility forms folded, soft line breaks
-inside a token closed. What is replaced is cut from the text as sent, so nothing else changes. No comment in the
-text can ask to be spared. A pattern is compiled only after one of its rule's literals was seen.
+Scanned is the text without escape sequences and invisible characters, compatibility forms folded, and for tokens
+with the soft line breaks inside them closed; so a token stays found however it was split. Nothing but the
+secrets is replaced.
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-from phelix_core.checks import Check, capped
-from phelix_core.redaction_judges import JUDGES, is_random
-from phelix_core.redaction_rules import RULES, Edge, Rule
+from phelix_core.redaction.judges import JUDGES
+from phelix_core.redaction.places import PLACES
+from phelix_core.redaction.rules import Edge, Rule
+from phelix_core.redaction.tokens import TOKENS
+from phelix_core.redaction.values import compiled, is_random
 
-_PASSES = 6
-_GIVEN_UP = "[REDACTED:text]"
 _COVERED = "\0"
 _MARK = "[REDACTED:"
-_KINDS = frozenset(rule.kind for rule in RULES) | {"private-key", "text"}
-_LITERALS = tuple((literal, number) for number, rule in enumerate(RULES) for literal in rule.literals)
+_RULES = TOKENS + PLACES
+_KINDS = frozenset(rule.kind for rule in _RULES) | {"private-key", "text"}
+_HEAD = 3
 _WRAPS_JUDGED = 8
+_LONGEST = 400  # that a pattern takes for a bare value
 
 
 class View(NamedTuple):
@@ -29,11 +31,21 @@ class View(NamedTuple):
 
     text: str
     places: list[int] | None = None
-    breaks: frozenset[int] = frozenset()  # where a line break was closed: before these characters
+    breaks: tuple[int, ...] = ()  # where a line break was closed: before these characters, in order
 
     def place(self, at: int) -> int:
         """Where the character `at` stands in the text this one was made from."""
         return at if self.places is None else self.places[at]
+
+    def next_break(self, after: int) -> int:
+        """The first closed line break behind `after`, or the end of the text."""
+        following = bisect_right(self.breaks, after)
+        return self.breaks[following] if following < len(self.breaks) else len(self.text)
+
+    def breaks_in(self, start: int, end: int) -> tuple[int, ...]:
+        """The closed line breaks from before `start` to before `end`, the nearest few."""
+        first = bisect_left(self.breaks, start)
+        return self.breaks[first : min(bisect_right(self.breaks, end), first + _WRAPS_JUDGED)]
 
 
 class Span(NamedTuple):
@@ -44,28 +56,8 @@ class Span(NamedTuple):
     kind: str
 
 
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
-
-
-def redact(text: str) -> str:
-    """Replace each secret in `text` by `[REDACTED:kind]`."""
-    for _ in range(_PASSES):
-        after = _redact_once(text)
-        if after == text:
-            return text
-        text = after
-    return _GIVEN_UP  # built so that each answer uncovers another secret: keep nothing of it
-
-
-def free_text(cap: int) -> Check:
-    """Accept at most `cap` UTF-8 bytes as sent, then redact."""
-    size = capped(cap)
-    return Check(lambda value: redact(size.apply(value)), size.schema)
-
-
-def _redact_once(text: str) -> str:
+def redact_once(text: str) -> str:
+    """Replace each secret that shows in the text as it is; the answer may show more."""
     seen = _as_seen(text)
     flow = _flow(seen.text)
     rules = _triggered(seen.text, flow.text)
@@ -75,17 +67,34 @@ def _redact_once(text: str) -> str:
     return _cut(text, seen, spans) if spans else text
 
 
+@cache
+def _literals() -> tuple[dict[str, list[tuple[str, int]]], list[tuple[str, int]]]:
+    """Each literal with its rule's number, by its first characters; and the few that are too short for that."""
+    by_head: dict[str, list[tuple[str, int]]] = {}
+    short: list[tuple[str, int]] = []
+    for number, rule in enumerate(_RULES):
+        for literal in rule.literals:
+            place = by_head.setdefault(literal[:_HEAD], []) if len(literal) >= _HEAD else short
+            place.append((literal, number))
+    return by_head, short
+
+
 def _triggered(text: str, flow: str) -> list[Rule]:
     """Rules of which a literal stands in the text, in the table's order."""
     lowered = text.lower() if text == flow else f"{text}\n{flow}".lower()
-    numbers = sorted({number for literal, number in _LITERALS if literal in lowered})
-    longest = max(map(len, lowered.split()), default=0) if numbers else 0
-    found = (RULES[number] for number in numbers)
-    return [
-        rule
-        for rule in found
-        if longest >= rule.run and (not rule.also or any(literal in lowered for literal in rule.also))
-    ]
+    by_head, short = _literals()
+    heads = {lowered[at : at + _HEAD] for at in range(len(lowered) - _HEAD + 1)}
+    near = [pair for head in heads & by_head.keys() for pair in by_head[head]]
+    numbers = {number for literal, number in (*short, *near) if literal in lowered}
+    if not numbers:
+        return []
+    longest = max(map(len, lowered.split()), default=0)
+    found = (_RULES[number] for number in sorted(numbers))
+    return [rule for rule in found if longest >= rule.run and _has_other(rule, lowered)]
+
+
+def _has_other(rule: Rule, lowered: str) -> bool:
+    return not rule.also or any(literal in lowered for literal in rule.also)
 
 
 # What is scanned
@@ -95,7 +104,7 @@ def _as_seen(text: str) -> View:
     """The text without what no one sees, and with NUL over each mark of an earlier redaction."""
     view = View(text) if text.isascii() and _is_plain(text) else _unveiled(text)
     if _MARK in view.text:
-        marks = _compiled(r"\[REDACTED:([a-z0-9-]{1,40})\]")
+        marks = compiled(r"\[REDACTED:([a-z0-9-]{1,40})\]")
         covered = marks.sub(lambda mark: _COVERED * len(mark[0]) if mark[1] in _KINDS else mark[0], view.text)
         view = View(covered, view.places)
     return view
@@ -123,7 +132,7 @@ def _unveiled(text: str) -> View:
     kept: list[str] = []
     places: list[int] = []
     at = 0
-    escapes = _compiled(_ESCAPES)
+    escapes = compiled(_ESCAPES)
     for escape in (*escapes.finditer(text), None):
         end = len(text) if escape is None else escape.start()
         for place in range(at, end):
@@ -151,18 +160,18 @@ def _flow(text: str) -> View:
         return View(text)
     kept: list[str] = []
     places: list[int] = []
-    breaks: set[int] = set()
+    breaks: list[int] = []
     at = 0
-    for wrap in _compiled(_WRAP).finditer(text):
+    for wrap in compiled(_WRAP).finditer(text):
         start, end = wrap.span()
         if at < start < end < len(text) and _in_token(text[start - 1]) and _in_token(text[end]):
             kept.append(text[at:start])
             places.extend(range(at, start))
-            breaks.add(len(places))
+            breaks.append(len(places))
             at = end
     kept.append(text[at:])
     places.extend(range(at, len(text)))
-    return View("".join(kept), places, frozenset(breaks))
+    return View("".join(kept), places, tuple(breaks))
 
 
 def _in_token(character: str) -> bool:
@@ -180,7 +189,7 @@ def _spans(rule: Rule, text: str, flow: View) -> Iterator[Span]:
 
 def _places(rule: Rule, text: str) -> Iterator[Span]:
     """Secrets told by what stands before them; a match that is judged harmless costs one step, not its length."""
-    pattern, judge = _compiled(rule.pattern), JUDGES[rule.judge]
+    pattern, judge = compiled(rule.pattern), JUDGES[rule.judge]
     at = 0
     while match := pattern.search(text, at):
         found = judge(match)
@@ -193,10 +202,12 @@ def _places(rule: Rule, text: str) -> Iterator[Span]:
 
 
 def _continued(text: str, start: int, end: int) -> int:
-    """Where a value really ends that a soft line break cuts: it goes on while both sides look random."""
+    """Where a value really ends that its pattern or a soft line break cuts short: it goes on while it looks random."""
+    if end - start >= _LONGEST and (rest := compiled(_REST).match(text, end)):
+        end = rest.end()
     while is_random(text[start:end], 8):
-        wrap = _compiled(_WRAP).match(text, end)
-        rest = wrap and _compiled(r"[A-Za-z0-9_+/=.~-]{4,1000}").match(text, wrap.end())
+        wrap = compiled(_WRAP).match(text, end)
+        rest = wrap and compiled(r"[A-Za-z0-9_+/=.~-]{4,1000}").match(text, wrap.end())
         if not rest or not is_random(rest[0], 4):
             break
         start, end = rest.span()
@@ -205,12 +216,12 @@ def _continued(text: str, start: int, end: int) -> int:
 
 def _tokens(rule: Rule, flow: View) -> Iterator[Span]:
     """Secrets told by their own shape, across soft line breaks."""
-    pattern, judge, text = _compiled(rule.pattern), JUDGES[rule.judge], flow.text
+    pattern, judge = compiled(rule.pattern), JUDGES[rule.judge]
     at = 0
-    while match := pattern.search(text, at):
-        end = _token_end(rule, pattern, match, flow) if _starts(rule, match.start(), flow) else None
-        found = judge(match) if end is not None else None
-        if end is None or found is None:
+    while match := pattern.search(flow.text, at):
+        found = judge(match) if _starts(rule, match.start(), flow) else None
+        end = _token_end(rule, pattern, match, flow) if found else None
+        if found is None or end is None:
             at = match.start() + 1
         else:
             yield Span(flow.place(found[0]), flow.place(end - 1) + 1, rule.kind)
@@ -221,28 +232,38 @@ _ESCAPED_BEFORE = (r"\\[nrtbf]", r"%[0-9A-Fa-f]{2}", r"\\[ux][0-9A-Fa-f]{2,4}")
 
 
 def _starts(rule: Rule, start: int, flow: View) -> bool:
-    """Whether a token may start here: nothing of a word stands before it, except an escape such as `\\n` or `%3D`."""
+    """Whether a token may start here: nothing of a word stands before it, except a written escape such as `%3D`."""
     before = flow.text[max(0, start - 6) : start]
-    if rule.edge is Edge.FREE or start in flow.breaks or not before[-1:].isalnum():
+    if rule.edge is Edge.FREE or flow.breaks_in(start, start) or not before[-1:].isalnum():
         return True
-    return any(_compiled(rf".{{0,6}}{escape}").fullmatch(before) for escape in _ESCAPED_BEFORE)
+    return any(compiled(rf".{{0,6}}{escape}").fullmatch(before) for escape in _ESCAPED_BEFORE)
 
 
 _REST = r"[A-Za-z0-9_-]*+(?:\.[A-Za-z0-9_-]{4,}+)*+={0,2}"
+_GOES_ON = 4  # characters of a line that may look like more of a token
 
 
 def _token_end(rule: Rule, pattern: re.Pattern[str], match: re.Match[str], flow: View) -> int | None:
     """Where the token ends: with its line if it is whole there and the next line does not look like more of it."""
     start, end = match.span()
-    if rule.edge is not Edge.BOTH and (rest := _compiled(_REST).match(flow.text, end)):
-        end = rest.end()
-    breaks = sorted(at for at in flow.breaks if start < at <= end)[:_WRAPS_JUDGED] if flow.breaks else []
-    for number, at in enumerate(breaks):
-        following = breaks[number + 1] if number + 1 < len(breaks) else end
-        if pattern.fullmatch(flow.text, start, at) and not is_random(flow.text[at:following], 4):
+    breaks = flow.breaks_in(start + 1, end)
+    for at, following in zip(breaks, (*breaks[1:], end), strict=False):
+        if pattern.fullmatch(flow.text, start, at) and not is_random(flow.text[at:following], _GOES_ON):
             return at
-    if rule.edge is Edge.BOTH and end not in flow.breaks and flow.text[end : end + 1].isalnum():
-        return None
+    if rule.edge is not Edge.BOTH:
+        return _rest_end(end, flow)
+    return None if flow.text[end : end + 1].isalnum() and not flow.breaks_in(end, end) else end
+
+
+def _rest_end(end: int, flow: View) -> int:
+    """Where a token ends that is longer than its shape demands: over closed breaks only while it looks random."""
+    rest = compiled(_REST)
+    while match := rest.match(flow.text, end, stop := flow.next_break(end)):
+        end = match.end()
+        more = rest.match(flow.text, stop, flow.next_break(stop)) if end == stop else None
+        if not more or not is_random(more[0], _GOES_ON):
+            break
+        end = more.end()
     return end
 
 
@@ -259,17 +280,17 @@ _ARMOUR_LINE = (
 
 def _armoured(text: str) -> Iterator[Span]:
     """Private key blocks: to their end line, or as far as the key's lines go where that is missing."""
-    at = 0
-    while begin := _compiled(_ARMOUR).search(text, at):
-        close = _compiled(_ARMOUR_END).search(text, begin.end())
-        other = _compiled(_ARMOUR).search(text, begin.end())
-        if close and (other is None or close.start() < other.start()):
-            at = close.end()
-        else:
-            at = begin.end()
-            while line := _compiled(_ARMOUR_LINE).match(text, at):
-                at = line.end()
-        yield Span(begin.start(), at, "private-key")
+    begin_line, end_line, key_line = compiled(_ARMOUR), compiled(_ARMOUR_END), compiled(_ARMOUR_LINE)
+    begin = begin_line.search(text)
+    while begin:
+        following = begin_line.search(text, begin.end())
+        close = end_line.search(text, begin.end(), following.start() if following else len(text))
+        at = close.end() if close else begin.end()
+        while not close and (line := key_line.match(text, at)):
+            at = line.end()
+        if at > begin.end():
+            yield Span(begin.start(), at, "private-key")
+        begin = following
 
 
 # Cutting them out

@@ -1,0 +1,1 @@
+"""What the redactor is tried on: synthetic secrets where people put them, and lines that hold none."""
