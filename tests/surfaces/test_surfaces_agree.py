@@ -1,0 +1,348 @@
+"""One declaration, three surfaces: each command through each of them stores and answers the same."""
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from phelix_core import errors
+from phelix_core.checks import Surface
+from phelix_core.commands.environment import Environment
+from phelix_core.commands.registry import CATALOGUE, Command, Effect, load_command, validate
+from phelix_core.commands.run import run
+from phelix_core.errors import InvalidArgument, PhelixError
+from phelix_core.settings import load_settings
+from phelix_core.strictjson import JsonRefused, dumps, loads, plain
+from tests.rig import FixedClock, Phelix, bytes_of, did, environment
+from tests.surfaces.schema_reader import KEYWORDS, TYPES, faults, parts
+
+COMMANDS = {name: load_command(name) for name in CATALOGUE}
+ID = "ses_0000000000000001"
+CLOSED = "ses_0000000000000002"
+ABSENT = "ses_00000000000000ff"
+STORED: dict[str, dict[str, Any]] = {
+    "session create": {"title": "ship", "project": "northwind", "app": "billing"},
+    "session show": {"session_id": ID},
+    "session list": {"status": "active", "app": "billing", "limit": 5},
+    "session checkpoint": {"session_id": ID, "step": "deploy", "note": "10%", "deployments": ["dep-1", "dep-2"]},
+    "session complete": {"session_id": ID, "result": "done", "deployments": ["dep-1"]},
+    "session fail": {"session_id": ID, "reason": "broke"},
+    "session cancel": {"session_id": ID, "reason": "superseded"},
+    "session prune": {"keep": 0, "older_than": "1d"},
+    "doctor": {},
+    "schema": {"words": ["session", "create"]},
+}
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "session create": ({"title": "x" * 201}, "INVALID_ARGUMENT"),
+    "session show": ({"session_id": ABSENT}, "NOT_FOUND"),
+    "session list": ({"status": "paused"}, "INVALID_ARGUMENT"),
+    "session checkpoint": ({"session_id": ID}, "INVALID_ARGUMENT"),
+    "session complete": ({"session_id": CLOSED}, "SESSION_INVALID_TRANSITION"),
+    "session fail": ({"session_id": ID, "plans": ["pln_0000000000000001"]}, "INVALID_ARGUMENT"),
+    "session cancel": ({"session_id": "x"}, "INVALID_ARGUMENT"),
+    "session prune": ({"keep": -1, "older_than": "1d"}, "INVALID_ARGUMENT"),
+    "schema": ({"words": ["nope"]}, "NOT_FOUND"),
+}
+
+
+def argv_of(command: Command, raw: dict[str, Any]) -> list[str]:
+    """The words that ask for `raw` on the command line."""
+    words = command.name.split()
+    for field in command.fields(Surface.CLI):
+        if field.name not in raw:
+            continue
+        for value in raw[field.name] if field.many else [raw[field.name]]:
+            words += [str(value)] if field.positional else [f"{field.option}={value}"]
+    return words
+
+
+def fleet(data_dir: Path) -> Environment:
+    """The command line's environment over one active and one closed session, from long ago."""
+    env = environment(data_dir, FixedClock(1_000))
+    did(env, "session create", title="first", app="billing")
+    did(env, "session create", title="second")
+    did(env, "session complete", session_id=CLOSED)
+    return env
+
+
+def provenance_aside(value: Any) -> Any:
+    """A value without what rightly differs between surfaces: who, through what, when, and which fresh id."""
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value).items()
+        varies = {"via", "actor"}
+        return {
+            name: "…" if name in varies or name.endswith("_ms") else provenance_aside(member)
+            for name, member in members
+        }
+    if isinstance(value, list):
+        return [provenance_aside(item) for item in cast("list[Any]", value)]
+    return re.sub("ses_[0-9a-f]{16}", "ses_…", value) if isinstance(value, str) else value
+
+
+def stored(data_dir: Path) -> list[object]:
+    """Every record there is, provenance aside."""
+    return sorted(
+        (provenance_aside(loads(path.read_bytes())) for path in data_dir.glob("sessions/ses_*.json")), key=str
+    )
+
+
+def told(answer: Any) -> Any:
+    """A result provenance aside; what a doctor sees of its own process and folder differs rightly too."""
+    if "findings" in answer:
+        return [(finding["check"], finding["state"]) for finding in answer["findings"]]
+    return provenance_aside(answer)
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_every_surface_stores_and_answers_the_same(tmp_path: Path, name: str) -> None:
+    command, raw = COMMANDS[name], STORED[name]
+    answers: dict[str, tuple[object, object]] = {}
+    fleet(tmp_path / "cli")
+    ran = Phelix(tmp_path / "cli", tmp_path)(*argv_of(command, raw), "--json")
+    answers["cli"] = (told(ran.result), stored(tmp_path / "cli"))
+    for surface in command.surfaces - {Surface.CLI}:
+        data_dir = tmp_path / surface.value
+        fleet(data_dir)
+        env = environment(data_dir, FixedClock(), surface)
+        if name == "session create":  # the fleet took the first ids
+            env.mint()
+            env.mint()
+        answers[surface.value] = (told(plain(did(env, name, **raw))), stored(data_dir))
+    first = answers.pop("cli")
+    for surface, answer in answers.items():
+        assert answer == first, surface
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_every_surface_refuses_with_the_same_words_and_changes_nothing(tmp_path: Path, name: str) -> None:
+    command, (raw, code) = COMMANDS[name], REFUSED[name]
+    data_dir = tmp_path / "data"
+    fleet(data_dir)
+    before = bytes_of(data_dir)
+    ran = Phelix(data_dir, tmp_path)(*argv_of(command, raw), "--json")
+    assert ran.error["code"] == code
+    for surface in command.surfaces - {Surface.CLI}:
+        envelope = run(command, raw, environment(data_dir, FixedClock(), surface))
+        assert plain(envelope.failure()) == ran.error
+    assert bytes_of(data_dir) == before
+
+
+@pytest.mark.parametrize("name", [*STORED, "tui", "demo", "completion"])
+def test_each_surface_has_exactly_the_fields_that_are_declared_for_it(name: str) -> None:
+    command = COMMANDS[name]
+    everywhere = {field.name for field in command.fields(Surface.CLI)}
+    assert {field.name for field in command.fields(Surface.TUI)} == everywhere
+    assert everywhere - {field.name for field in command.fields(Surface.MCP)} <= {"if_rev"}
+
+
+def test_every_command_that_stores_is_tried_on_every_surface() -> None:
+    untried = {name for name, command in COMMANDS.items() if command.effect is not Effect.PROGRAM} - STORED.keys()
+    assert untried == {"demo"}, "a command line's own: it fills a folder of its own"
+    assert COMMANDS["demo"].surfaces == {Surface.CLI}
+
+
+# Envelope and streams
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_exit_status_is_the_same_with_and_without_json_and_stdout_is_one_document(tmp_path: Path, name: str) -> None:
+    inputs = [STORED[name], *([REFUSED[name][0]] if name in REFUSED else [])]
+    for number, raw in enumerate(inputs):
+        fleet(tmp_path / f"json{number}")
+        fleet(tmp_path / f"text{number}")
+        argv = argv_of(COMMANDS[name], raw)
+        as_json = Phelix(tmp_path / f"json{number}", tmp_path)(*argv, "--json")
+        as_text = Phelix(tmp_path / f"text{number}", tmp_path)(*argv)
+        assert as_json.code == as_text.code
+        assert as_json.out.decode() == dumps(as_json.envelope) + "\n"
+        assert as_text.err == as_json.err
+        if as_json.code:
+            assert as_text.out == b"", "a failure leaves stdout empty without --json"
+            assert as_text.err.startswith(f"{as_json.error['code']}: {as_json.error['message']}\n")
+            assert list(as_json.error) == [
+                key for key in ("code", "message", "exit_code", "retryable", "hint", "details") if key in as_json.error
+            ]
+        else:
+            assert as_json.err == "", "a success needs no narration"
+            assert as_text.out.strip()
+
+
+TABLE = """
+| 1 | `ALREADY_EXISTS` `FILESYSTEM_ERROR` `INTERNAL` `CANCELLED` `SESSION_CONFLICT`ʳ `STORE_BUSY`ʳ `OUTCOME_UNKNOWN`ʳ `UNAVAILABLE`ʳ `LEASE_CONFLICT` |
+| 2 | `INVALID_ARGUMENT` |
+| 3 | `SESSION_INVALID` `SESSION_CORRUPT` `SESSION_INVALID_TRANSITION` · `PLAN_INVALID` `PLAN_CORRUPT` `PLAN_HASH_MISMATCH` `PLAN_STALE` `PLAN_CAPABILITY_MISSING` `OPERATION_CORRUPT` · `QUEUE_INVALID_TRANSITION` `QUEUE_INCOMPATIBLE` `QUEUE_CORRUPT` `RECOVERY_REQUIRED` `LEASE_LOST` `NOTHING_READY` `ISSUE_NOT_CLAIMABLE` `HOST_MISMATCH` |
+| 11 | `AUTHZ_DENIED` `AUTHZ_INVALID` `AUTHZ_UNAVAILABLE`ʳ `APPROVAL_REQUIRED` `APPROVAL_STALE` `APPROVAL_INVALID` `READ_ONLY` |
+| 12 | `NOT_FOUND` |
+| 21 | `DEPLOY_FAILED` `HEALTH_CHECK_FAILED`ʳ `DEPLOY_LOCKED`ʳ |
+| 22 | `ROLLBACK_FAILED` |
+| 60 | `TIMEOUT`ʳ |
+"""  # noqa: E501 - the surfaces page's own table
+NOT_YET = {
+    "LEASE_CONFLICT", "PLAN_STALE", "PLAN_CAPABILITY_MISSING", "QUEUE_INVALID_TRANSITION", "QUEUE_INCOMPATIBLE",
+    "QUEUE_CORRUPT", "RECOVERY_REQUIRED", "LEASE_LOST", "NOTHING_READY", "ISSUE_NOT_CLAIMABLE", "HOST_MISMATCH",
+    "AUTHZ_DENIED", "AUTHZ_INVALID", "AUTHZ_UNAVAILABLE", "APPROVAL_REQUIRED", "APPROVAL_STALE", "APPROVAL_INVALID",
+    "DEPLOY_FAILED", "HEALTH_CHECK_FAILED", "DEPLOY_LOCKED", "ROLLBACK_FAILED", "TIMEOUT",
+}  # fmt: skip
+
+
+def kinds(kind: type[PhelixError] = PhelixError) -> Iterator[type[PhelixError]]:
+    for sub in kind.__subclasses__():
+        if sub.__module__ == errors.__name__:
+            yield sub
+        yield from kinds(sub)
+
+
+def test_every_code_has_the_exit_status_and_retryability_of_the_table() -> None:
+    table = {
+        code: (int(exit_code), bool(retryable))
+        for exit_code, codes in re.findall(r"^\| (\d+) \| (.*) \|$", TABLE, re.MULTILINE)
+        for code, retryable in re.findall(r"`([A-Z_]+)`(ʳ?)", codes)
+    }
+    declared = {kind.code: (kind.exit_code, kind.retryable) for kind in kinds()}
+    assert declared == {code: told for code, told in table.items() if code not in NOT_YET}
+    assert table.keys() >= NOT_YET, "a code that is no longer in the table"
+    assert len(declared) == len(list(kinds())), "one class a code"
+
+
+@pytest.mark.parametrize("kind", [*kinds()], ids=[kind.code for kind in kinds()])
+def test_every_errors_default_message_is_its_docstring_and_its_place_in_the_tree_is_drawn(
+    kind: type[PhelixError],
+) -> None:
+    assert kind().message == (kind.__doc__ or "").strip()
+    assert kind().message.endswith(".")
+    drawn = re.search(rf"exit {kind.exit_code} .*?\b{kind.__name__}\b( \(r\))?", errors.__doc__ or "", re.DOTALL)
+    assert drawn
+    assert bool(drawn[1]) is kind.retryable
+
+
+# Schemas
+
+
+@cache
+def schema_of(name: str) -> Any:
+    env = environment(Path("/nonexistent"), FixedClock())
+    return did(env, "schema", words=name.split())
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_each_schema_is_well_formed_and_says_nothing_that_no_reader_checks(name: str) -> None:
+    drawn = schema_of(name)
+    for root in (drawn["request"], drawn.get("result", {})):
+        json.dumps(root, allow_nan=False)
+        for part in parts(root):
+            assert part.keys() <= KEYWORDS, part.keys() - KEYWORDS
+            if "$ref" in part:
+                assert part["$ref"].removeprefix("#/$defs/") in root["$defs"]
+            assert part.get("type", "object") in TYPES
+            if "properties" in part:
+                assert set(part.get("required", [])) <= part["properties"].keys()
+            if "pattern" in part:
+                assert part["pattern"].startswith("^")
+                assert part["pattern"].endswith("$")
+                re.compile(part["pattern"])
+    assert drawn["request"]["additionalProperties"] is False
+    assert "actor" not in drawn["request"]["properties"]
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_what_is_answered_fits_the_schema_of_the_result(tmp_path: Path, name: str) -> None:
+    env = fleet(tmp_path / "data")
+    raw = {name: value for name, value in STORED[name].items() if name not in {"status", "app"}}
+    answer = plain(did(env, name, **raw))
+    root = schema_of(name)["result"]
+    assert faults(root, answer, root) == []
+    if name != "schema":
+        assert faults(root, {}, root), "a schema that takes anything tells nothing"
+
+
+def test_a_record_from_the_future_with_every_reference_fits_the_schema_too(tmp_path: Path) -> None:
+    env = fleet(tmp_path / "data")
+    did(env, "session checkpoint", session_id=ID, step="s", deployments=["dep-1"])
+    path = tmp_path / "data" / "sessions" / f"{ID}.json"
+    path.write_text(path.read_text().replace('"seq": 0,', '"seq": 0, "x": [1],')[:-1] + ', "x": {"y": null}}')
+    (tmp_path / "data" / "sessions" / f"{ABSENT}.json").write_text("{")
+    for name, raw in {"session show": {"session_id": ID}, "session list": {}}.items():
+        root = schema_of(name)["result"]
+        assert faults(root, plain(did(env, name, **raw)), root) == []
+
+
+SAMPLES: list[Any] = [
+    None, True, False, 0, 1, -1, 2**53, 2**53 + 1, 2**63, 10**30, 1.0, 1.5, "", "x", "1", "true", "active", "Active",
+    "bash", "1d", "1d\n", "999999d", "x" * 128, "x" * 129, "é" * 64, "é" * 65, "x" * 501, "x" * 2_001, "x" * 4_097,
+    "a\0b", ID, f"{ID}\n", ID.upper(), "pln_0000000000000001", [], ["x"], [ID], ["pln_0000000000000001"],
+    ["pln_0000000000000001"] * 2, ["pln_0000000000000001", None], [1], [[]], {}, {"a": 1}, ["dep-1"],
+    ["op_0000000000000001", "op_x"], 1_000_000, 1_000_001,
+]  # fmt: skip
+
+
+def takes(command: Command, document: dict[str, Any]) -> bool:
+    try:
+        validate(command, document, Surface.CLI)
+    except InvalidArgument:
+        return False
+    return True
+
+
+def takes_as_pydantic(command: Command, document: dict[str, Any]) -> bool:
+    try:
+        TypeAdapter(command.request).validate_json(json.dumps(document))
+    except ValidationError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_pydantic_over_the_same_declaration_takes_and_refuses_the_same(name: str) -> None:
+    command = COMMANDS[name]
+    least: dict[str, Any] = {"session_id": ID, "directory": "x", "shell": "bash", "keep": 1, "older_than": "1d"}
+    base = {field.name: least[field.name] for field in command.fields(Surface.CLI) if field.required}
+    assert takes(command, base)
+    assert takes_as_pydantic(command, base)
+    agreed: set[bool] = set()
+    schema = schema_of(name)["request"]
+    for field in [*command.fields(Surface.CLI)]:
+        without = {key: value for key, value in base.items() if key != field.name}
+        for document in [without, *({**base, field.name: sample} for sample in SAMPLES)]:
+            ours = takes(command, document)
+            assert takes_as_pydantic(command, document) is ours, document
+            if ours:
+                assert faults(schema, document, schema) == [], "refused by the schema that we print"
+            agreed.add(ours)
+    if base or agreed:
+        assert agreed == {True, False}
+    for unknown in ("actor", "extra", "__pydantic_config__", "authenticated"):
+        assert not takes(command, {**base, unknown: "x"})
+        assert not takes_as_pydantic(command, {**base, unknown: "x"})
+
+
+@pytest.mark.parametrize("name", [name for name in STORED if name.startswith("session")])
+def test_both_readers_keep_the_same_value(name: str) -> None:
+    command, raw = COMMANDS[name], STORED[name]
+    secret = "token ghp_0123456789abcdefghijABCDEFGHIJ012345 end"
+    texts = {
+        field.name: secret for field in command.fields(Surface.CLI) if "note" in field.name or field.name == "title"
+    }
+    kept = TypeAdapter[Any](command.request).validate_json(json.dumps(raw | texts))
+    assert kept == validate(command, raw | texts, Surface.CLI)
+    assert "ghp_" not in repr(kept)
+
+
+def test_the_gate_before_both_readers_refuses_what_pydantic_alone_would_take() -> None:
+    for hostile in (b'{"title": "a", "title": "b"}', '{"title": "a"}'.encode("utf-16"), b'{"title": "\\ud800"}'):
+        with pytest.raises(JsonRefused):
+            loads(hostile)
+
+
+def test_schema_without_a_command_lists_them_all(phelix: Phelix) -> None:
+    assert list(phelix("schema", "--json").result["commands"]) == list(CATALOGUE)
+    missing = phelix("schema", "session", "nope", "--json")
+    assert (missing.code, missing.error["code"]) == (12, "NOT_FOUND")
+
+
+def test_the_console_and_the_command_line_read_the_same_settings(tmp_path: Path) -> None:
+    assert load_settings({"PHELIX_DATA_DIR": str(tmp_path)}) == load_settings({}, data_dir=str(tmp_path))
