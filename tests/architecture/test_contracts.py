@@ -56,5 +56,10 @@ def test_every_module_that_decides_is_held_pure() -> None:
     assert deciding <= set(pure["source_modules"])
 
 
+def test_the_script_starts_where_an_early_interrupt_is_caught() -> None:
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    assert scripts["phelix"] == "phelix_core.cli:start"
+
+
 def test_the_version_is_the_one_that_pyproject_says() -> None:
     assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"] == VERSION

@@ -110,6 +110,7 @@ def test_an_unfinished_operation_whose_process_is_gone_is_indeterminate_and_neve
         (2**22 + 1, "indeterminate"),
         (2**53, "indeterminate"),
     ],
+    ids=["our own", "the first", "not recorded", "beyond the largest", "beyond any"],
 )
 def test_the_process_is_looked_for_and_one_that_we_may_not_signal_lives(arc: ArcStore, pid: int, status: str) -> None:
     assert arc.status_of(decode_operation(operation(status="running", pid=pid), OPERATION)) == status

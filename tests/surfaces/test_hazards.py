@@ -500,6 +500,32 @@ def test_an_interrupt_is_exit_130_and_an_answer_like_any_other(phelix: Phelix, d
     assert not data_dir.exists()
 
 
+INTERRUPTED_WHILE_IMPORTING = """
+import signal, sys
+
+class Interrupting:
+    def find_spec(self, name, path, target=None):
+        if name == "phelix_core.cli.options":
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+from phelix_core.cli import start
+sys.exit(start())
+"""
+
+
+def test_an_interrupt_while_the_program_is_still_being_read_is_no_traceback(phelix: Phelix, data_dir: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_WHILE_IMPORTING, "session", "create"],
+        env=phelix.environ,
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, b"", b"")
+    assert not data_dir.exists()
+
+
 def waiting_for_standard_input(pid: int) -> None:
     """Return once the process blocks in a read of its standard input (system call 0 or 63, descriptor 0)."""
     while True:

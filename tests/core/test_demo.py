@@ -1,0 +1,50 @@
+from collections import Counter
+from pathlib import Path
+
+from phelix_core.commands.demo import DEFAULT_SESSIONS, DemoFleet
+from phelix_core.commands.environment import Environment
+from tests.rig import FixedClock, bytes_of, did, environment, refused
+
+
+def test_the_same_seed_at_the_same_time_is_the_same_fleet_to_the_byte(env: Environment, tmp_path: Path) -> None:
+    for name, seed in (("a", 7), ("b", 7), ("c", 8)):
+        did(env, "demo", directory=str(tmp_path / name), sessions=12, seed=seed)
+    first, same, other = ({n: d for n, d in bytes_of(tmp_path / name).items() if d} for name in "abc")
+    assert first == same
+    assert first != other
+
+
+def test_a_demo_fleet_has_something_of_everything_and_every_record_is_whole(env: Environment, tmp_path: Path) -> None:
+    did(env, "demo", directory=str(tmp_path / "demo"))
+    there = environment(tmp_path / "demo", FixedClock())
+    listed = did(there, "session list", limit=0)
+    assert (listed.count, listed.unreadable) == (DEFAULT_SESSIONS, ())
+    statuses = Counter(row.status for row in listed.sessions)
+    assert statuses.keys() == {"active", "completed", "failed", "cancelled"}
+    assert 0 < sum(row.stale is not None for row in listed.sessions) < statuses["active"]
+    resolved = [did(there, "session show", session_id=row.session_id).resolved for row in listed.sessions]
+    assert "present" in {plan.state for found in resolved for plan in found.plans}
+    assert "present" in {deployment.state for found in resolved for deployment in found.deployments}
+    assert did(there, "doctor").sound is True
+
+
+def test_a_folder_that_holds_anything_is_left_alone(env: Environment, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+    before = bytes_of(tmp_path)
+    error = refused(env, "demo", directory=str(tmp_path / "mine"))
+    assert error["code"] == "ALREADY_EXISTS"
+    assert refused(env, "demo", directory=str(tmp_path / "mine" / "thesis.txt"))["code"] == "FILESYSTEM_ERROR"
+    assert bytes_of(tmp_path) == before
+
+
+def test_a_moving_fleet_moves_by_valid_steps_alone(data_dir: Path, clock: FixedClock) -> None:
+    env = environment(data_dir, clock)
+    fleet = DemoFleet(env)
+    fleet.write(6)
+    for _ in range(60):
+        clock.wall_ms += 1_000
+        assert fleet.step(), "a step that was refused"
+    listed = did(env, "session list", limit=0)
+    assert listed.count > 6
+    assert listed.unreadable == ()
