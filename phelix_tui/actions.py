@@ -85,10 +85,10 @@ class Target:
         return None if isinstance(self.found, BadRecord) else self.found.rev
 
 
-def why_not(target: Target | None, *, read_only: bool) -> str | None:
-    """Why nothing can be done to `target` now; None when it can."""
-    if read_only:
-        return "read-only: start without --read-only to make changes"
+def why_not(target: Target | None, locked: str | None) -> str | None:
+    """Why nothing can be done to `target` now; None when it can. `locked` says why nothing can be done at all."""
+    if locked is not None:
+        return locked
     if target is None:
         return "no session is selected"
     found = target.found

@@ -4,18 +4,19 @@ Handlers here are the only writers of what is shown. Workers post messages.
 """
 
 import asyncio
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
 from textual import on
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
+from textual.worker import Worker, WorkerState
 
 from phelix_core.checks import Surface
+from phelix_core.cli.main import unforeseen
 from phelix_core.clock import Clock
 from phelix_core.commands.environment import Environment, open_environment
 from phelix_core.commands.programs import OpenConsole
@@ -24,7 +25,7 @@ from phelix_core.settings import Settings
 from phelix_core.text import visible
 from phelix_tui.actions import SESSION_ACTIONS, Action, Target, why_not
 from phelix_tui.arrangement import Patch
-from phelix_tui.desk import Desk
+from phelix_tui.desk import Desk, is_writable
 from phelix_tui.feed import Feed
 from phelix_tui.guard import GuardedApp
 from phelix_tui.messages import SnapshotFailed, SnapshotLoaded, SnapshotPatched
@@ -46,10 +47,9 @@ class ConsoleApp(GuardedApp[int]):
     TITLE = "phelix"
     CSS_PATH = "console.tcss"
     ENABLE_COMMAND_PALETTE = True
-    COMMAND_PALETTE_BINDING = "ctrl+p"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("question_mark", "help", "Help", id="app.help"),
-        Binding("colon", "command_palette", "Commands", id="app.palette"),
+        Binding("colon,ctrl+p", "command_palette", "Commands", id="app.palette"),
         Binding("1", "home", "Fleet", id="app.fleet"),
         Binding("T", "change_theme", "Theme", show=False, id="app.theme"),
     ]
@@ -68,7 +68,7 @@ class ConsoleApp(GuardedApp[int]):
         """Colours of our roles under a theme that has none (Textual's hook)."""
         return default_variables(self.current_theme)
 
-    def on_mount(self) -> None:
+    async def on_mount(self) -> None:
         """Choose the theme, open Fleet, start the feed and the clock."""
         wanted = self.desk.env.settings.theme
         self.theme = wanted if wanted in self.available_themes else DEFAULT_THEME
@@ -78,7 +78,7 @@ class ConsoleApp(GuardedApp[int]):
             )
         for problem in self._themes.problems:
             self.notify(f"{problem.path}: {problem.reason}", title="Theme skipped", severity="warning", markup=False)
-        self.push_screen(self.fleet)
+        await self.push_screen(self.fleet)
         self.run_worker(self.feed.run(), name="feed", exclusive=True, exit_on_error=False)
         self.set_interval(1.0, self._second)
 
@@ -87,6 +87,7 @@ class ConsoleApp(GuardedApp[int]):
     @on(SnapshotLoaded)
     def _loaded(self, message: SnapshotLoaded) -> None:
         patch = self.desk.arrangement.load(message.known, self.desk.now_ms())
+        self.fleet.loaded()
         self._changed(None, patch)
 
     @on(SnapshotPatched)
@@ -96,8 +97,7 @@ class ConsoleApp(GuardedApp[int]):
 
     def _changed(self, message: SnapshotPatched | None, patch: Patch) -> None:
         changes = None if message is None else message.changes
-        self.fleet.loaded()
-        screen = self.screen
+        screen = self._in_front()
         if isinstance(screen, Room):
             screen.records_changed(changes, patch)
         elif isinstance(screen, ProposalDialog):
@@ -107,30 +107,44 @@ class ConsoleApp(GuardedApp[int]):
 
     @on(SnapshotFailed)
     def _failed(self, message: SnapshotFailed) -> None:
-        self.fleet.reading_failed(message.code, message.reason)
+        if self._in_front() is not None:
+            self.fleet.reading_failed(message.code, message.reason)
         self._first_look.set()
 
+    @on(Worker.StateChanged)
+    def _worker_ended(self, message: Worker.StateChanged) -> None:
+        """A feed that has ended must not pass for a quiet fleet."""
+        worker = cast("Worker[Any]", message.worker)  # pyright: ignore[reportUnknownMemberType] - Worker[Unknown]
+        if worker.name == "feed" and message.state is WorkerState.ERROR:
+            told = unforeseen(cast("Exception", worker.error))
+            self._failed(SnapshotFailed(told.code, f"The live view has stopped; start again. {told.hint}"))
+
     def _second(self) -> None:
-        screen = self.screen
+        screen = self._in_front()
         if isinstance(screen, Room):
             screen.time_passed()
             self._tell_doctor()
 
+    def _in_front(self) -> Screen[Any] | None:
+        """The screen that is seen; None while the console is being taken down, when there is nothing to draw on."""
+        return self.screen if self.is_running else None
+
     def _tell_doctor(self) -> None:
-        if isinstance(self.screen, Room):
-            self.screen.tell_doctor(self._doctor_cells())
+        screen = self._in_front()
+        if isinstance(screen, Room):
+            screen.tell_doctor(self._doctor_cells())
 
     def _doctor_cells(self) -> tuple[Cell, ...]:
         """How the live view is doing: the watcher, its lag, records that do not parse, clocks that disagree."""
         watch, counts = self.feed.watch, self.desk.arrangement.summary()
         cells = [cell(f" watch {watch.mode}", "ok" if not watch.reason else "warning")]
-        if watch.reason:
-            cells.append(cell(f" ({visible(watch.reason)})", "warning"))
         if watch.last_lag_ms is not None:
             cells.append(cell(f" {watch.last_lag_ms:.0f} ms", "muted"))
         bad, skewed = counts.get("unreadable", 0), counts.get("clock", 0)
         cells.append(cell(f" · parse errors {bad}", "error" if bad else "muted"))
         cells.append(cell(f" · clock {f'disagrees in {skewed}' if skewed else 'ok'}", "warning" if skewed else "muted"))
+        if watch.reason:
+            cells.append(cell(f" · {visible(watch.reason)}", "warning"))
         return tuple(cells)
 
     async def settled(self) -> None:
@@ -161,7 +175,7 @@ class ConsoleApp(GuardedApp[int]):
             sections.append(("Moving about", _bindings(type(focused))))
         sections.append(("Everywhere", _bindings(type(self))))
         target = self.desk.target(screen.selected_id())
-        self.push_dialog(HelpScreen(sections, why_not(target, read_only=self.desk.read_only)))
+        self.push_dialog(HelpScreen(sections, why_not(target, self.desk.locked)))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """What the palette offers besides themes."""
@@ -180,7 +194,7 @@ class ConsoleApp(GuardedApp[int]):
         if not isinstance(screen, Room):
             return
         target = self.desk.target(screen.selected_id())
-        reason = why_not(target, read_only=self.desk.read_only)
+        reason = why_not(target, self.desk.locked)
         title = visible(target.session_id) if target else visible("nothing")
 
         def chosen(action: Action | None) -> None:
@@ -189,14 +203,14 @@ class ConsoleApp(GuardedApp[int]):
 
         self.push_dialog(ActionMenu(title, SESSION_ACTIONS, reason), chosen)
 
-    def _fill_in(self, action: Action, target: Target, values: dict[str, object] | None = None) -> None:
+    def _fill_in(self, action: Action, target: Target) -> None:
         def filled(answer: Outcome | Proposal | None) -> None:
             if isinstance(answer, Proposal):
                 self.push_dialog(ConfirmScreen(self.desk, answer), self._answered)
             else:
                 self._answered(answer)
 
-        self.push_dialog(CommandForm(self.desk, action, target, values), filled)
+        self.push_dialog(CommandForm(self.desk, action, target), filled)
 
     def _answered(self, answer: Outcome | Proposal | None) -> None:
         """Tell what came of it; a conflict gets its own screen and is never retried by itself."""
@@ -242,13 +256,6 @@ def _bindings(kind: type) -> list[Binding]:
             declared = part.__dict__.get("BINDINGS", ())
             found += [made for binding in declared for made in Binding.make_bindings([binding])]
     return found
-
-
-def is_writable(folder: str) -> bool:
-    """Whether records could be written in `folder`, or in the one that it would be made in."""
-    while not os.path.exists(folder) and folder != os.path.dirname(folder):
-        folder = os.path.dirname(folder)
-    return os.access(folder, os.W_OK | os.X_OK)
 
 
 def open_console(settings: Settings, *, clock: Clock | None = None) -> Environment:

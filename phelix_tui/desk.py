@@ -14,9 +14,19 @@ from phelix_core.commands.registry import load_command
 from phelix_core.commands.run import run
 from phelix_core.commands.session import ShownSession
 from phelix_core.envelope import Envelope
+from phelix_core.errors import SessionCorrupt
+from phelix_core.sessions.model import record_name
 from phelix_core.text import SafeStr, visible
 from phelix_tui.actions import Target
 from phelix_tui.arrangement import Arrangement
+from phelix_tui.feed import SECOND_LOOKS_S
+
+
+def is_writable(folder: str) -> bool:
+    """Whether records could be written in `folder`, or in the one that it would be made in."""
+    while not os.path.exists(folder) and folder != os.path.dirname(folder):
+        folder = os.path.dirname(folder)
+    return os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)
 
 
 class Desk:
@@ -32,10 +42,23 @@ class Desk:
         return self.env.settings.read_only
 
     @property
+    def locked(self) -> str | None:
+        """Why nothing can be changed here at all; None when it can."""
+        if not self.read_only:
+            return None
+        if not is_writable(self.env.settings.data_dir):
+            return "read-only: nothing can be written in the data directory"
+        return "read-only: start without --read-only to make changes"
+
+    @property
     def place(self) -> SafeStr:
         """The data directory as people write it."""
         home, folder = os.path.expanduser("~"), self.env.settings.data_dir
         return visible(f"~{folder[len(home) :]}" if folder.startswith(f"{home}/") else folder)
+
+    def file_of(self, session_id: str) -> SafeStr:
+        """Where the session's record is."""
+        return SafeStr(f"{self.place}/sessions/{record_name(session_id)}")
 
     def now_ms(self) -> int:
         """Now, by the clock that rows are drawn with."""
@@ -59,6 +82,14 @@ class Desk:
             return Envelope(error=unforeseen(error))
 
     async def show(self, session_id: str) -> ShownSession | Envelope:
-        """Read one session with its references; the envelope is a failure's."""
+        """Read one session with its references; the envelope is a failure's.
+
+        A record that does not parse is looked at again, as the feed does: somebody may be writing it.
+        """
         envelope = await self.call("session show", {"session_id": session_id})
+        for pause in SECOND_LOOKS_S:
+            if not isinstance(envelope.error, SessionCorrupt):
+                break
+            await asyncio.sleep(pause)
+            envelope = await self.call("session show", {"session_id": session_id})
         return envelope.result if isinstance(envelope.result, ShownSession) else envelope

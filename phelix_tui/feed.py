@@ -3,7 +3,8 @@
 One loop, one read at a time, so that loads never overlap and the last change is never lost: the folder's
 watch collects names while a read is under way. Everything is read through the core's commands. A record
 that fails to parse is looked at again after 20, 60 and 150 ms, since somebody may be writing it in place;
-only then is it told as bad. A failed look at the whole folder is told as such, never as an empty list.
+only then is it told as bad. A failed look at the whole folder is told as such, never as an empty list, and
+tried again every two seconds; the next that works is of everything.
 Source: console page, section 9; architecture page, flow iii.
 """
 
@@ -13,6 +14,7 @@ from typing import Final
 
 from textual.message import Message
 
+from phelix_core.cli.main import unforeseen
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.registry import load_command
 from phelix_core.commands.run import run
@@ -22,9 +24,12 @@ from phelix_core.sessions.model import RECORD_NAME
 from phelix_core.sessions.summary import summarise
 from phelix_core.views.rows import BadRecord, Found
 from phelix_tui.messages import SnapshotFailed, SnapshotLoaded, SnapshotPatched
-from phelix_tui.watch import Batch, FolderWatch
+from phelix_tui.watch import FolderWatch
 
 SECOND_LOOKS_S: Final = (0.02, 0.06, 0.15)
+"""Pauses before a record that does not parse is looked at again."""
+_AGAIN_S: Final = 2.0
+"""Pause after a look at everything that failed."""
 
 
 class Feed:
@@ -35,23 +40,45 @@ class Feed:
         self._post = post
         self.watch = watch or FolderWatch(env.sessions.path, ignores=_is_no_record)
         self.looks = 0
+        self._failing = False
 
     async def run(self) -> None:
         """Look whenever something may have changed, for ever."""
-        async for batch in self.watch.changes():
-            await self._look(batch)
+        changes = self.watch.changes()
+        coming = asyncio.ensure_future(anext(changes))
+        try:
+            while True:
+                done, _ = await asyncio.wait({coming}, timeout=_AGAIN_S if self._failing else None)
+                names = None
+                if done:
+                    names = coming.result().names
+                    coming = asyncio.ensure_future(anext(changes))
+                await self._look(names)
+        finally:
+            coming.cancel()
+            await asyncio.gather(coming, return_exceptions=True)
 
-    async def _look(self, batch: Batch) -> None:
+    async def _look(self, names: Iterable[str] | None) -> None:
+        """Look at what has these names, or at everything; whatever happens, the loop goes on."""
         self.looks += 1
-        if batch.names is None:
-            message = await asyncio.to_thread(self._everything)
-            if isinstance(message, SnapshotLoaded):
-                message = SnapshotLoaded(_there(await self._second_looks(dict(message.known))))
+        try:
+            message = await (self._all() if names is None or self._failing else self._named(names))
+        except Exception as error:  # noqa: BLE001 - a worker's edge: a feed that died would look like a quiet fleet
+            told = unforeseen(error)
+            message = SnapshotFailed(told.code, f"{told.message} {told.hint}")
+        self._failing = isinstance(message, SnapshotFailed)
+        if message is not None:
             self._post(message)
-            return
-        ids = [match[1] for name in batch.names if (match := RECORD_NAME.fullmatch(name))]
-        if ids:
-            self._post(SnapshotPatched(await self._some(ids)))
+
+    async def _all(self) -> Message:
+        message = await asyncio.to_thread(self._everything)
+        if isinstance(message, SnapshotLoaded):
+            return SnapshotLoaded(_there(await self._second_looks(dict(message.known))))
+        return message
+
+    async def _named(self, names: Iterable[str]) -> Message | None:
+        ids = [match[1] for name in names if (match := RECORD_NAME.fullmatch(name))]
+        return SnapshotPatched(await self._some(ids)) if ids else None
 
     def _everything(self) -> Message:
         envelope = run(load_command("session list"), {"limit": 0}, self._env)

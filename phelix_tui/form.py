@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.events import Paste
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -32,6 +33,15 @@ def _ids(value: str) -> object:
 _READ: Mapping[bool, Callable[[str], object]] = {False: _text, True: _ids}
 
 
+class Entry(Input):
+    """One line of input that takes all of what is pasted, its lines joined: nothing is lost without a word."""
+
+    def _on_paste(self, event: Paste) -> None:
+        joined = " ".join(part for line in event.text.splitlines() if (part := line.strip()))
+        event.prevent_default().stop()
+        self.replace(joined, *self.selection)
+
+
 class FormField(Vertical):
     """A label, an input that says what belongs in it, and a line for what is wrong."""
 
@@ -49,7 +59,7 @@ class FormField(Vertical):
         super().__init__(classes="field")
         self.field = field
         told = field.help.replace("; repeatable", ": ids, separated by spaces")
-        self._input = Input(
+        self._input = Entry(
             placeholder=f"{told} (required)" if required else told, select_on_focus=False, id=f"field-{field.name}"
         )
         self._label = Bar(classes="label")
@@ -70,10 +80,6 @@ class FormField(Vertical):
     def value(self) -> object:
         """What was filled in, in the field's own type."""
         return _READ[self.field.many](self._input.value)
-
-    def fill(self, text: str) -> None:
-        """Put text in."""
-        self._input.value = text
 
     @property
     def entry(self) -> Widget:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from textual.message import Message
 
-from phelix_core.envelope import Envelope
 from phelix_core.views.rows import Found
 
 
@@ -29,11 +28,3 @@ class SnapshotFailed(Message):
 
     code: str
     reason: str
-
-
-@dataclass
-class CommandFinished(Message):
-    """A command that the operator confirmed has answered."""
-
-    title: str
-    envelope: Envelope

@@ -34,7 +34,8 @@ def demo_fleet(settings: Settings, *, moves: bool) -> Generator[Settings]:
     folder = tempfile.mkdtemp(prefix="phelix-demo-")
     done = Event()
     inside = replace(settings, data_dir=folder)
-    fleet = DemoFleet(open_environment(inside, Surface.CLI))
+    # The agents of the demo write, also where the console may not.
+    fleet = DemoFleet(open_environment(replace(inside, read_only=False), Surface.CLI))
     fleet.write(_DEMO_SESSIONS)
 
     def move() -> None:

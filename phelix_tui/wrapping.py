@@ -1,5 +1,6 @@
 """Cells of text laid into lines of a given width: words kept whole where they fit, roles kept on each piece."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -7,6 +8,8 @@ from itertools import groupby
 from phelix_core.text import SafeStr
 from phelix_tui.cells import cell_width, settled
 from phelix_tui.widgets.rowlist import Cell
+
+_WORD_OR_SPACES = re.compile(" +|[^ ]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +54,22 @@ def _joined(cells: Iterable[Cell]) -> Iterable[Cell]:
 def _pieces(cells: Iterable[Cell]) -> Iterable[tuple[str, str]]:
     """Words and the spaces between them, each with its role."""
     for cell in cells:
-        start = 0
-        shown = settled(cell.text)
-        for index in range(1, len(shown) + 1):
-            if index == len(shown) or (shown[index] == " ") != (shown[index - 1] == " "):
-                yield shown[start:index], cell.role
-                start = index
+        for piece in _WORD_OR_SPACES.findall(settled(cell.text)):
+            yield piece, cell.role
 
 
 def _parts(piece: str, width: int) -> Sequence[str]:
     """A word cut into what fits on a line of its own."""
     if cell_width(piece) <= width:
         return (piece,)
+    if piece.isascii():
+        return [piece[start : start + width] for start in range(0, len(piece), width)]
     parts: list[str] = []
-    part = ""
-    for character in piece:
-        if part and cell_width(part + character) > width:
-            parts.append(part)
-            part = ""
-        part += character
-    return (*parts, part)
+    start = taken = 0
+    for index, character in enumerate(piece):
+        more = cell_width(f"x{character}") - 1  # behind a letter, so that a mark counts nothing
+        if taken + more > width and index > start:
+            parts.append(piece[start:index])
+            start, taken = index, 0
+        taken += more
+    return (*parts, piece[start:])

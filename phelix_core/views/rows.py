@@ -17,6 +17,8 @@ from phelix_core.views.moments import span
 STALE: Final = "stale"
 CLOCK: Final = "clock"
 UNREADABLE: Final = "unreadable"
+_LONGEST: Final = 400
+"""Characters of a record's text that a row keeps; the caps of what we write are lower."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +89,19 @@ def session_row(summary: SessionSummary, now_ms: int, stale_after_ms: int) -> Se
     return SessionRow(
         session_id=summary.session_id,
         state=state_of(summary, now_ms, stale_after_ms),
-        title=visible(summary.title or ""),
-        app=visible(summary.app or ""),
-        step=visible((point.step if point else None) or ""),
+        title=_for_a_line(summary.title),
+        app=_for_a_line(summary.app),
+        step=_for_a_line(point.step if point else None),
         age=span(now_ms - summary.created_at_ms),
         seen=span(now_ms - summary.updated_at_ms),
         references=SafeStr(str(linked) if linked else ""),
     )
+
+
+def _for_a_line(text: str | None) -> SafeStr:
+    """Text for one cell; of what is far over every cap, and so not ours, only the start."""
+    text = text or ""
+    return visible(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…")
 
 
 def row_of(session_id: str, found: Found, now_ms: int, stale_after_ms: int) -> SessionRow:
@@ -103,7 +111,9 @@ def row_of(session_id: str, found: Found, now_ms: int, stale_after_ms: int) -> S
     none = SafeStr("")
     if found.last_good is not None:
         good = session_row(found.last_good, now_ms, stale_after_ms)
-        return replace(good, state=UNREADABLE, title=visible(f"{found.code}, last read: {found.last_good.title or ''}"))
+        return replace(
+            good, state=UNREADABLE, title=_for_a_line(f"{found.code}, last read: {found.last_good.title or ''}")
+        )
     return SessionRow(
         session_id=session_id,
         state=UNREADABLE,

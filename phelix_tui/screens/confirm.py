@@ -84,18 +84,21 @@ class ProposalDialog(Dialog[Outcome | Proposal]):
 
     def show_plan(self, envelope: Envelope) -> None:
         """Draw what a dry run answered."""
-        page = self.query_one("#plan", TextPage)
         if isinstance(envelope.result, WritePlan):
             self.plan = envelope.result
             self._shown = confirmation(cast("Mapping[str, object]", plain(envelope.result)))
             caution = load_command(self.action.command).caution
             place = line(cell("In ", "muted"), Cell(self.desk.place))
-            page.show([place, *plan_lines(self._shown, caution)])
+            self.query_one("#plan", TextPage).show([place, *plan_lines(self._shown, caution)])
         else:
             self.plan = None
-            told = envelope.failure()
-            page.show([line(cell(f"{told['code']}  ", "bold error"), Cell(visible(str(told["message"]))), hang=2)])
+            self.show_refusal(envelope.failure())
         self.tell_guard()
+
+    def show_refusal(self, told: Mapping[str, object]) -> None:
+        """Say why there is no plan."""
+        code, message = cell(f"{told['code']}  ", "bold error"), Cell(visible(str(told["message"])))
+        self.query_one("#plan", TextPage).show([line(code, message, hang=2)])
 
     def fresh(self) -> bool:
         """Whether the session is still at the revision this dialog is about."""
@@ -106,8 +109,10 @@ class ProposalDialog(Dialog[Outcome | Proposal]):
         """Say whether the record is still the one shown, and open or close the way on."""
         bar = self.query_one("#guard", Bar)
         found = self.desk.arrangement.found(self.target.session_id)
-        reason = why_not(self.target, read_only=self.desk.read_only)
-        if reason is not None:
+        reason = why_not(self.target, self.desk.locked)
+        if self._applying:
+            bar.show([cell(" … writing; what came of it is told here", "accent")])
+        elif reason is not None:
             bar.show([cell(" ✗ ", "error"), Cell(visible(reason), "error")])
         elif self.fresh():
             bar.show([cell(f" ✓ unchanged since rev {self.target.rev}", "ok")], [cell(" y copies the command ")])
@@ -118,7 +123,10 @@ class ProposalDialog(Dialog[Outcome | Proposal]):
         else:
             when = time_of_day(found.updated_at_ms)
             bar.show([cell(f" ▲ now rev {found.rev}, changed {when}: go back and look again", "warning")])
-        self.query_one("#apply", Button).disabled = not self.may_go_on()
+        apply, open_ = self.query_one("#apply", Button), self.may_go_on()
+        if apply.has_focus and not open_:
+            self.query_one("#cancel", Button).focus()
+        apply.disabled = not open_
 
     def may_go_on(self) -> bool:
         """Whether the button works."""
@@ -140,8 +148,13 @@ class ProposalDialog(Dialog[Outcome | Proposal]):
         """Apply exactly what is shown, once."""
         if self.may_go_on() and self.plan is not None:
             self._applying = True
-            self.query_one("#apply", Button).disabled = True
+            self.tell_guard()
             self._apply(proposal, self.plan.digest)
+
+    def action_leave(self) -> None:
+        """Close without an answer; a write that is under way is waited for, since it can no longer be taken back."""
+        if not self._applying:
+            super().action_leave()
 
     @work(exclusive=True, group="apply", exit_on_error=False)
     async def _apply(self, proposal: Proposal, digest: str) -> None:
@@ -158,10 +171,10 @@ class ProposalDialog(Dialog[Outcome | Proposal]):
 class CommandForm(ProposalDialog):
     """Fill in a command's fields, with what would be written below; answers a proposal, or None."""
 
-    def __init__(self, desk: Desk, action: Action, target: Target, values: Mapping[str, object] | None = None) -> None:
+    def __init__(self, desk: Desk, action: Action, target: Target) -> None:
         super().__init__(desk, action, target)
-        self._values = dict(values or {})
         self._pause: Timer | None = None
+        self._planned: dict[str, object] = {}
 
     def compose(self) -> ComposeResult:
         """Title, fields, plan, guard, buttons."""
@@ -180,12 +193,7 @@ class CommandForm(ProposalDialog):
 
     def on_mount(self) -> None:
         """Start in the first field."""
-        fields = list(self.query(FormField))
-        for field in fields:
-            if field.field.name in self._values:
-                field.fill(str(self._values[field.field.name]))
-        if fields:
-            fields[0].entry.focus()
+        self.query(FormField).first().entry.focus()
         self._ask()
 
     def values(self) -> dict[str, object]:
@@ -205,27 +213,41 @@ class CommandForm(ProposalDialog):
         self._pause = self.set_timer(_TYPING_PAUSE_S, self._ask)
 
     @on(Input.Submitted)
-    def _next_field(self) -> None:
+    def _next_field(self, event: Input.Submitted) -> None:
         """Enter goes on to the next field, and from the last to the button; it never applies."""
-        self.focus_next()
+        entries = [field.entry for field in self.query(FormField)]
+        after = entries[entries.index(event.input) + 1 :]
+        (after or [self.query_one("#apply")])[0].focus()
 
     @work(exclusive=True, group="plan", exit_on_error=False)
     async def _ask(self) -> None:
-        envelope = await self.desk.call(self.action.command, raw_of(self.target, self.values()), dry_run=True)
+        values = self.values()
+        envelope = await self.desk.call(self.action.command, raw_of(self.target, values), dry_run=True)
         if not self.is_mounted:
             return
+        self._planned = values
         details = envelope.error.details if envelope.error else {}
         wrong = cast("dict[str, str]", details.get("fields") or {})
         for field in self.query(FormField):
             field.tell(wrong.get(field.field.name))
         self.show_plan(envelope)
 
+    def show_refusal(self, told: Mapping[str, object]) -> None:
+        """A form that nobody has filled in yet is no mistake: it says quietly what it wants."""
+        if any(self.values().values()):
+            super().show_refusal(told)
+        else:
+            self.query_one("#plan", TextPage).show([line(cell(visible(str(told["message"])), "muted"))])
+
     @on(Button.Pressed, "#apply")
     def _go_on(self) -> None:
         """A checkpoint is applied from its form; what closes a session is confirmed first."""
         proposal = Proposal(self.action, self.target, self.values())
         if self.action.tier == ADDITIVE:
-            self.apply(proposal)
+            if proposal.values == self._planned:
+                self.apply(proposal)
+            else:
+                self._ask()  # what was typed last is not on the screen yet: show it, apply at the next press
         elif self.may_go_on() and self.is_current:
             self.dismiss(proposal)
 

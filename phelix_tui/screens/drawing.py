@@ -1,9 +1,9 @@
 """Models of the views as lines of cells: what a session's page, a confirmation and a conflict look like."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from phelix_core.commands.session import ShownSession
-from phelix_core.text import SafeStr
+from phelix_core.text import SafeStr, visible
 from phelix_core.views import story
 from phelix_core.views.confirmation import Confirmation
 from phelix_core.views.rows import STATES, SessionRow
@@ -137,6 +137,22 @@ def raw_lines(shown: ShownSession) -> list[TextLine]:
     return [line(Cell(SafeStr(text)), hang=2) for text in story.raw(shown.session).split("\n")]
 
 
+def failure_lines(told: Mapping[str, object], file: SafeStr) -> list[TextLine]:
+    """Why a record cannot be shown, and where it is."""
+    return [
+        line(Cell(SafeStr("⚠ "), "unread"), Cell(visible(str(told["code"])), "bold unread"), hang=2),
+        line(Cell(visible(str(told["message"])))),
+        line(),
+        line(Cell(SafeStr("The file is "), "muted"), Cell(file, "muted"), hang=2),
+        line(),
+    ]
+
+
+def last_read_lines() -> list[TextLine]:
+    """What stands above content that is older than the file."""
+    return [line(Cell(SafeStr("What follows is what was last read well:"), "bold unread"), hang=2), line()]
+
+
 def plan_lines(plan: Confirmation, caution: str | None) -> list[TextLine]:
     """The exact write, in the order a confirmation says it."""
     lines = [line(Cell(SafeStr(caution), "muted"), hang=0), line()] if caution else []
@@ -157,14 +173,4 @@ def plan_lines(plan: Confirmation, caution: str | None) -> list[TextLine]:
     if plan.event is not None:
         lines += [line(), heading("Event appended"), line(Cell(plan.event), hang=2)]
     lines += [line(), heading("The same from a shell"), line(Cell(plan.command), hang=2)]
-    return lines
-
-
-def columns_beside(titles: Sequence[str], members: Sequence[Sequence[tuple[str, str]]]) -> list[TextLine]:
-    """Members of several versions under each other, for the conflict screen: a section a version."""
-    lines: list[TextLine] = []
-    for title, pairs in zip(titles, members, strict=True):
-        lines.append(heading(title))
-        lines += [labelled(name, SafeStr(value)) for name, value in pairs] or [line(Cell(SafeStr("nothing"), "muted"))]
-        lines.append(line())
     return lines

@@ -20,7 +20,7 @@ from phelix_core.text import SafeStr, visible
 from phelix_core.views.rows import Found, SessionRow
 from phelix_tui.arrangement import Patch
 from phelix_tui.desk import Desk
-from phelix_tui.screens.drawing import preview_lines, state_cell
+from phelix_tui.screens.drawing import failure_lines, last_read_lines, preview_lines, state_cell
 from phelix_tui.screens.room import Room
 from phelix_tui.widgets.pages import Bar, TextPage, cell
 from phelix_tui.widgets.rowlist import Cell, Column, Row, RowList
@@ -58,7 +58,9 @@ class FleetRoom(Room):
         self._moved_at = float("-inf")
         self._loaded = False
         self._failure: SafeStr | None = None
+        self._read: ShownSession | Envelope | None = None
         self._preview_of: str | None = None
+        self._last_good: ShownSession | None = None
 
     def content(self) -> ComposeResult:
         """List, preview, filter, state line."""
@@ -72,8 +74,14 @@ class FleetRoom(Room):
 
     def on_mount(self) -> None:
         """The list has the focus."""
-        self.query_one("#fleet", RowList).focus()
+        fleet = self.query_one("#fleet", RowList)
+        fleet.focus()
+        self.watch(fleet, "scroll_y", self._scrolled, init=False)
         self._tell()
+
+    def on_resize(self) -> None:
+        """A preview that had no room may have some now."""
+        self._ask_preview()
 
     def selected_id(self) -> str | None:
         """The session under the cursor."""
@@ -94,6 +102,12 @@ class FleetRoom(Room):
 
     def time_passed(self) -> None:
         """Age the rows on the screen; apply what has waited long enough."""
+        fleet = self.query_one("#fleet", RowList)
+        self._take(self.desk.arrangement.tick(self.desk.now_ms(), fleet.visible_ids))
+        self._draw_preview()
+
+    def _scrolled(self) -> None:
+        """Rows that come into sight are as old as they are, not as old as they were."""
         fleet = self.query_one("#fleet", RowList)
         self._take(self.desk.arrangement.tick(self.desk.now_ms(), fleet.visible_ids))
 
@@ -155,14 +169,15 @@ class FleetRoom(Room):
         fleet, arrangement = self.query_one("#fleet", RowList), self.desk.arrangement
         shown, known = fleet.row_count, len(arrangement)
         number = f"{shown:,}/{known:,}" if arrangement.wanted else f"{known:,}"
-        self.query_one("#title", Bar).show(self.title_cells(), [*self.count_cells(), cell(f"{number} sessions ")])
+        counted = [*self.count_cells(), cell(f"{number} sessions ")]
+        self.query_one("#title", Bar).show(self.title_cells(), counted, right_first=True)
         self.query_one("#state", Bar).show(*self._state())
         self.query_one("#state", Bar).display = bool(self._state()[0])
         fleet.placeholder = self._placeholder()
         preview = self.query_one("#preview", TextPage)
         if not shown:
             preview.show(self._first_steps() if self._loaded and not known and not self._failure else [])
-            self._preview_of = None
+            self._preview_of = self._read = self._last_good = None
 
     def _state(self) -> tuple[list[Cell], list[Cell]]:
         arrangement = self.desk.arrangement
@@ -220,18 +235,23 @@ class FleetRoom(Room):
         shown = await self.desk.show(session_id)
         if not self.is_mounted or self.selected_id() != session_id:
             return
-        preview = self.query_one("#preview", TextPage)
-        preview.show(self._preview(session_id, shown), home=self._preview_of != session_id)
-        self._preview_of = session_id
+        another, self._preview_of, self._read = self._preview_of != session_id, session_id, shown
+        if another or isinstance(shown, ShownSession):
+            self._last_good = shown if isinstance(shown, ShownSession) else None
+        self._draw_preview(home=another)
 
-    def _preview(self, session_id: str, shown: ShownSession | Envelope) -> list[TextLine]:
-        row = self.desk.arrangement.row(session_id)
-        if isinstance(shown, ShownSession):
-            limit = self.desk.env.settings.stale_after_ms
-            return preview_lines(shown, row, self.desk.now_ms(), limit)
-        told = shown.failure()
-        message, code = visible(str(told["message"])), visible(str(told["code"]))
-        return [line(cell("⚠ ", "unread"), Cell(code, "bold unread"), hang=2), line(Cell(message))]
+    def _draw_preview(self, *, home: bool = False) -> None:
+        """Draw what was read, as of now: ages and staleness change with no file changing."""
+        if self._preview_of is None or self._read is None or self._preview_of != self.selected_id():
+            return
+        lines = list[TextLine]()
+        row = self.desk.arrangement.row(self._preview_of)
+        if isinstance(self._read, Envelope):
+            lines = failure_lines(self._read.failure(), self.desk.file_of(self._preview_of))
+            lines, row = (lines + last_read_lines() if self._last_good else lines), None
+        if self._last_good is not None:
+            lines += preview_lines(self._last_good, row, self.desk.now_ms(), self.desk.env.settings.stale_after_ms)
+        self.query_one("#preview", TextPage).show(lines, home=home)
 
     # What the operator does
 

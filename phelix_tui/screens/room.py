@@ -64,10 +64,11 @@ class Room(Screen[None]):
         """The keys to know here."""
         return (cell(" a act · / find · ? help ", "muted"),)
 
-    def title_cells(self) -> list[Cell]:
-        """Product, place, mode."""
+    def title_cells(self, about: str = "") -> list[Cell]:
+        """Product, mode, what the room is about, place: what may be cut off comes last."""
         mode = [cell(" · "), cell("READ-ONLY", "bold warning")] if self.desk.read_only else []
-        return [cell(" phelix", "bold accent"), cell(" · "), Cell(self.desk.place), *mode]
+        subject = [cell(" · "), cell(about, "bold")] if about else []
+        return [cell(" phelix", "bold accent"), *mode, *subject, cell(" · "), Cell(self.desk.place)]
 
     def count_cells(self) -> list[Cell]:
         """How many of each state that wants attention."""

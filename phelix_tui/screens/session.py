@@ -9,15 +9,14 @@ from textual.binding import Binding, BindingType
 
 from phelix_core.commands.session import ShownSession
 from phelix_core.envelope import Envelope
-from phelix_core.text import visible
-from phelix_core.views.rows import Found
+from phelix_core.views.rows import Found, SessionRow
 from phelix_tui.arrangement import Patch
 from phelix_tui.desk import Desk
-from phelix_tui.screens.drawing import raw_lines, state_cell, story_lines
+from phelix_tui.screens.drawing import failure_lines, last_read_lines, raw_lines, state_cell, story_lines
 from phelix_tui.screens.room import Room
 from phelix_tui.widgets.pages import Bar, TextPage, cell
 from phelix_tui.widgets.rowlist import Cell
-from phelix_tui.wrapping import line
+from phelix_tui.wrapping import TextLine, line
 
 
 class SessionRoom(Room):
@@ -31,7 +30,8 @@ class SessionRoom(Room):
     def __init__(self, desk: Desk, session_id: str) -> None:
         super().__init__(desk)
         self._session_id = session_id
-        self._shown: ShownSession | Envelope | None = None
+        self._shown: ShownSession | None = None
+        self._failure: Envelope | None = None
         self._raw = False
 
     def content(self) -> ComposeResult:
@@ -70,37 +70,36 @@ class SessionRoom(Room):
     @work(exclusive=True, group="session", exit_on_error=False)
     async def _load(self) -> None:
         shown = await self.desk.show(self._session_id)
-        if self.is_mounted:
-            self._shown = shown
-            self._draw()
+        if not self.is_mounted:
+            return
+        self._failure = shown if isinstance(shown, Envelope) else None
+        self._shown = shown if isinstance(shown, ShownSession) else self._shown
+        self._draw()
 
     def _draw(self) -> None:
         row = self.desk.arrangement.row(self._session_id)
-        shown = self._shown
         state = [state_cell(row), cell(" ")] if row else []
-        rev = f"rev {shown.session.rev} " if isinstance(shown, ShownSession) else ""
-        self.query_one("#title", Bar).show(
-            [*self.title_cells(), cell(" · "), cell(self._session_id, "bold")], [*state, cell(rev)]
-        )
+        rev = f"rev {self._shown.session.rev} " if self._shown and not self._failure else ""
+        self.query_one("#title", Bar).show(self.title_cells(self._session_id), [*state, cell(rev)])
         story, raw = ("muted", "bold accent") if self._raw else ("bold accent", "muted")
         self.query_one("#tabs", Bar).show([cell(" Story ", story), cell("│", "muted"), cell(" Record ", raw)])
-        page = self.query_one("#story", TextPage)
+        self.query_one("#story", TextPage).show([*self._trouble(), *self._content(row)])
+
+    def _trouble(self) -> list[TextLine]:
+        """Why the record cannot be read now; what was read before stays below."""
+        if self._failure is None:
+            return []
+        lines = failure_lines(self._failure.failure(), self.desk.file_of(self._session_id))
+        return [*lines, *last_read_lines()] if self._shown else lines
+
+    def _content(self, row: SessionRow | None) -> list[TextLine]:
+        shown = self._shown
         if shown is None:
-            page.show([line(cell("Reading the record…", "muted"))])
-        elif isinstance(shown, Envelope):
-            told = shown.failure()
-            page.show(
-                [
-                    line(cell("⚠ ", "unread"), Cell(visible(str(told["code"])), "bold unread"), hang=2),
-                    line(Cell(visible(str(told["message"])))),
-                    line(),
-                    line(cell(f"The file is {self.desk.place}/sessions/{self._session_id}.json", "muted")),
-                ]
-            )
-        elif self._raw:
-            page.show(raw_lines(shown))
-        else:
-            page.show(story_lines(shown, row, self.desk.now_ms(), self.desk.env.settings.stale_after_ms))
+            return [] if self._failure else [line(cell("Reading the record…", "muted"))]
+        if self._raw:
+            return raw_lines(shown)
+        row = None if self._failure else row
+        return story_lines(shown, row, self.desk.now_ms(), self.desk.env.settings.stale_after_ms)
 
     def action_other_page(self) -> None:
         """Turn between the story and the record."""

@@ -10,7 +10,7 @@ from typing import ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from textual.binding import Binding, BindingType
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
@@ -47,7 +47,10 @@ class RoleStyles:
 
 
 class Bar(Widget):
-    """One line: cells on the left, cells on the right, the left giving way where both do not fit."""
+    """One line: cells on the left, cells on the right, the left giving way where both do not fit.
+
+    On a bar that the right alone would fill, the right is left out, unless it comes first.
+    """
 
     ALLOW_SELECT = False
     DEFAULT_CSS = """
@@ -58,10 +61,12 @@ class Bar(Widget):
         super().__init__(id=id, classes=classes)
         self._left: tuple[Cell, ...] = ()
         self._right: tuple[Cell, ...] = ()
+        self._right_first = False
         self._styles = RoleStyles(self)
 
-    def show(self, left: Sequence[Cell], right: Sequence[Cell] = ()) -> None:
+    def show(self, left: Sequence[Cell], right: Sequence[Cell] = (), *, right_first: bool = False) -> None:
         """Set what the bar says; repaints only if it says something else."""
+        self._right_first = right_first
         said = (tuple(left), tuple(right))
         if said != (self._left, self._right):
             self._left, self._right = said
@@ -83,8 +88,8 @@ class Bar(Widget):
         if y:
             return Strip.blank(width)
         right = sum(cell_width(cell.text) for cell in self._right)
-        kept = self._right if right + 1 < width else ()
-        right = right if kept else 0
+        kept = self._right if right + 1 < width or self._right_first else ()
+        right = min(right, width) if kept else 0
         segments = self._segments(self._left, max(0, width - right))
         segments += self._segments(kept, right)
         return Strip(segments, width)
@@ -126,15 +131,16 @@ class TextPage(ScrollView, can_focus=True, inherit_bindings=False):
         super().__init__(id=id, classes=classes)
         self._lines: tuple[TextLine, ...] = ()
         self._laid: list[tuple[Cell, ...]] = []
+        self._wrapped: dict[TextLine, list[tuple[Cell, ...]]] = {}
         self._laid_for = -1
         self._styles = RoleStyles(self)
 
     def show(self, lines: Sequence[TextLine], *, home: bool = False) -> None:
         """Set the text; the place read stays, unless `home` asks for the top."""
         if tuple(lines) != self._lines:
-            self._lines = tuple(lines)
+            before, self._lines = self._laid, tuple(lines)
             self._lay_out()
-            self.refresh()
+            self._repaint_differences(before)
         if home:
             self.scroll_home(animate=False)
 
@@ -144,10 +150,23 @@ class TextPage(ScrollView, can_focus=True, inherit_bindings=False):
         return "\n".join("".join(cell.text for cell in text.cells) for text in self._lines)
 
     def _lay_out(self) -> None:
+        """Wrap what was not there before; a page that ticks is mostly the page it was."""
         width = self._text_width()
+        known = self._wrapped if self._laid_for == width else {}
         self._laid_for = width
-        self._laid = [laid for text in self._lines for laid in wrapped(text, width)]
+        self._wrapped = {text: known.get(text) or wrapped(text, width) for text in self._lines}
+        self._laid = [laid for text in self._lines for laid in self._wrapped[text]]
         self.virtual_size = Size(width, len(self._laid))
+
+    def _repaint_differences(self, before: Sequence[tuple[Cell, ...]]) -> None:
+        """Repaint the lines in sight that say something else; all of them where the page got longer or shorter."""
+        if len(before) != len(self._laid):
+            self.refresh()
+            return
+        top, width, height = self.scroll_offset.y, *self.content_size
+        differing = [y for y in range(height) if before[top + y : top + y + 1] != self._laid[top + y : top + y + 1]]
+        if differing:
+            self.refresh(*(Region(0, y, width, 1) for y in differing))
 
     def _text_width(self) -> int:
         """Cells for text: the scroll bar's column is left free whether it is there or not."""

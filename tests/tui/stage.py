@@ -6,7 +6,7 @@ decides how long a person has been still.
 
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,16 @@ from phelix_core.commands.demo import DemoFleet
 from phelix_core.commands.environment import Environment, open_environment
 from phelix_core.settings import Settings
 from phelix_tui.app import ConsoleApp, open_console
+from phelix_tui.guard import InputGuard
 from phelix_tui.watch import FolderWatch
 from phelix_tui.widgets.rowlist import RowList
 
 NOON_MS = 1_785_585_600_000
 """2026-08-01 12:00:00Z."""
+
+
+GUARD_S = 0.02
+"""How long a dialog on the stage drops input: nobody has to read it here. The pty tests keep the real 400 ms."""
 
 
 class StageClock:
@@ -64,9 +69,10 @@ class Stage:
         DemoFleet(self.agent).write(sessions)
 
     @asynccontextmanager
-    async def app(self, width: int = 120, height: int = 40) -> AsyncIterator[tuple[ConsoleApp, Pilot[Any]]]:
+    async def app(self, width: int = 120, height: int = 40) -> AsyncGenerator[tuple[ConsoleApp, Pilot[Any]]]:
         """A console that has read its records, with toasts and tooltips on, as users have them."""
         app = ConsoleApp(self.console)
+        app.guard = InputGuard(dialog_s=GUARD_S)
         app.feed.watch = SteadyWatch(app.feed.watch.folder, ignores=app.feed.watch._ignores)  # pyright: ignore[reportPrivateUsage]
         async with app.run_test(size=(width, height), notifications=True, tooltips=True) as pilot:
             await app.settled()
@@ -89,11 +95,14 @@ async def until(pilot: Pilot[Any], holds: Any, what: str, seconds: float = 5.0) 
 
 async def opened(pilot: Pilot[Any], kind: type, seconds: float = 5.0) -> Any:
     """Wait for a screen of `kind` whose input guard has opened; answers the screen."""
-    app = pilot.app
+    app: Any = pilot.app
     await until(pilot, lambda: isinstance(app.screen, kind), f"{kind.__name__} opens", seconds)
-    guard: Any = app.guard  # type: ignore[attr-defined]
     await pilot.pause()
-    await until(pilot, lambda: time.monotonic() >= guard._until, "the guard opens", seconds)  # pyright: ignore[reportPrivateUsage]
+
+    def is_open() -> bool:
+        return time.monotonic() >= app.guard._until
+
+    await until(pilot, is_open, "the guard opens", seconds)
     return app.screen
 
 

@@ -70,8 +70,8 @@ class Naive:
             before = self.known.pop(session_id, None)
             if isinstance(found, BadRecord):
                 good = before if isinstance(before, SessionSummary) else before.last_good if before else None
-                found = BadRecord(found.code, good)
-            if found is not None:
+                self.known[session_id] = BadRecord(found.code, good)
+            elif found is not None:
                 self.known[session_id] = found
 
     def rows(self, now_ms: int) -> dict[str, SessionRow]:
