@@ -6,10 +6,10 @@ the value to keep, or raises `CheckFailed` with a sentence for the person who ty
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from re import compile as compile_pattern
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from phelix_core.text import TextRefused, utf8_size
 
@@ -26,15 +26,13 @@ class Surface(Enum):
     TUI = "tui"
 
 
-@dataclass(frozen=True, slots=True)
-class Help:
+class Help(NamedTuple):
     """One line about a field, for help texts, schemas and forms."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Alias:
+class Alias(NamedTuple):
     """The singular name a list-valued field has on the command line, such as `plan` for `plans`."""
 
     name: str
@@ -47,22 +45,28 @@ class Only:
         self.surfaces = frozenset(surfaces)
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """One function on one value, with the JSON Schema keywords that tell of it."""
 
     apply: Callable[[Any], Any]
-    schema: Mapping[str, object] = field(default_factory=dict[str, object])
+    schema: Mapping[str, object] = MappingProxyType({})
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """Give pydantic the same function, after its own type check."""
+        """Give pydantic the same function, after its own type check; an optional field's null is not looked at."""
         from pydantic_core import core_schema  # noqa: PLC0415 - the command line must start without pydantic
 
-        return core_schema.no_info_after_validator_function(self.apply, handler(source))
+        def apply(value: Any) -> Any:
+            return None if value is None else self.apply(value)
+
+        return core_schema.no_info_after_validator_function(apply, handler(source))
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> Any:
-        """Add this check's keywords to the field's JSON Schema."""
-        return {**handler(core), **self.schema}
+        """Add this check's keywords to the field's JSON Schema, beside an optional field's null and not over it."""
+        drawn = handler(core)
+        if "anyOf" not in drawn:
+            return {**drawn, **self.schema}
+        null = {"type": "null"}
+        return {**drawn, "anyOf": [kind if kind == null else {**kind, **self.schema} for kind in drawn["anyOf"]]}
 
 
 def full_match(pattern: str, what: str) -> Check:

@@ -5,17 +5,17 @@ echoes a secret on any surface.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import cast
 
 from phelix_core.errors import PhelixError
+from phelix_core.frozen import frozen
 from phelix_core.redaction import redact
 from phelix_core.strictjson import dumps, plain
 
 SCHEMA_VERSION = "1"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Envelope:
     """A command's answer: exactly one of `result` and `error` is set."""
 

@@ -6,10 +6,10 @@ error that names the key and never its value.
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from stat import S_ISREG
 
 from phelix_core.errors import FilesystemError, InvalidArgument
+from phelix_core.frozen import frozen
 
 CONFIG_FILE = "config.toml"
 _MINUTE_MS = 60_000
@@ -19,7 +19,7 @@ _DIGITS = 10
 _MAX_CONFIG_BYTES = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Settings:
     """What a person may choose; durations in milliseconds."""
 

@@ -6,11 +6,11 @@ and empty lists as null, hashed by SHA-256. Source: arc page; upstream sessions 
 """
 
 import json
-from dataclasses import dataclass
 from typing import Final
 
 from phelix_core.checks import full_match
 from phelix_core.errors import OperationCorrupt, PlanCorrupt, PlanHashMismatch, PlanInvalid
+from phelix_core.frozen import frozen
 from phelix_core.shapes import Members, ShapeRefused
 from phelix_core.strictjson import JsonRefused, loads
 
@@ -33,7 +33,7 @@ _ESCAPED = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Plan:
     """One immutable plan, as far as a reference needs it."""
 
@@ -42,7 +42,7 @@ class Plan:
     status: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Operation:
     """One execution; `status` is the stored one, `pid` the process that ran it (0: not recorded)."""
 

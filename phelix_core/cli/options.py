@@ -7,12 +7,12 @@ is built; the whole tree is drawn for help alone.
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 from phelix_core.checks import Surface
 from phelix_core.commands.registry import CATALOGUE, Command, Effect, Field, load_command
 from phelix_core.errors import InvalidArgument
+from phelix_core.frozen import frozen
 
 STDIN_CAP: Final = 1 << 20
 _GLOBAL_VALUES: Final = ("--data-dir",)
@@ -22,7 +22,7 @@ _HELP: Final = ("-h", "--help")
 _HELP_WIDTH: Final = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Call:
     """What was asked for on the command line; `raw` holds only what was typed."""
 

@@ -17,6 +17,7 @@ from phelix_core.commands.registry import Effect, command, equivalent, load_comm
 from phelix_core.commands.run import run
 from phelix_core.errors import AlreadyExists, FilesystemError
 from phelix_core.files import why
+from phelix_core.frozen import frozen
 from phelix_core.sessions import transitions
 from phelix_core.sessions.model import CANCELLED, COMPLETED, FAILED, Actor, Session
 from phelix_core.sessions.transitions import References, Stamp
@@ -50,7 +51,7 @@ _NOTES: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WriteDemo:
     """Write a seeded fleet of sessions into an empty folder, to look at and to try things on."""
 
@@ -59,7 +60,7 @@ class WriteDemo:
     seed: Annotated[int, at_least(0), Help("Another seed makes another fleet")] = SEED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DemoWritten:
     """Where the fleet is, and how many sessions it has."""
 

@@ -7,7 +7,6 @@ files that killed writers left more than an hour ago. Records are never touched.
 import os
 import stat
 import sys
-from dataclasses import dataclass
 from typing import Annotated, Final
 
 from phelix_core import VERSION
@@ -16,6 +15,7 @@ from phelix_core.commands.environment import Environment
 from phelix_core.commands.preview import FieldChange, WritePlan, digest_of, require_digest
 from phelix_core.commands.registry import Effect, command, equivalent
 from phelix_core.errors import PhelixError
+from phelix_core.frozen import frozen
 from phelix_core.sessions.model import ACTIVE, record_name
 from phelix_core.sessions.staleness import clock_ahead_ms
 
@@ -25,14 +25,14 @@ FAIL: Final = "fail"
 _OPEN_BITS: Final = 0o077
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Examine:
     """Examine the data directory, the records and the terminal; repair what is safe with --fix."""
 
     fix: Annotated[bool, Help("Close modes that are too open and clear leftovers of killed writers")] = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Finding:
     """One thing looked at: `state` is ok, warn or fail; `hint` says what to do."""
 
@@ -42,7 +42,7 @@ class Finding:
     hint: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Examination:
     """Everything looked at; `sound` is false while anything fails."""
 

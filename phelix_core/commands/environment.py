@@ -6,11 +6,11 @@ Record (actor); architecture page, one declaration.
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from phelix_core.checks import Surface
 from phelix_core.clock import Clock, SystemClock
+from phelix_core.frozen import frozen
 from phelix_core.sessions.model import Actor
 from phelix_core.sessions.store import SessionStore
 from phelix_core.sessions.transitions import Stamp
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from phelix_core.sessions.references import ReferenceSource
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Environment:
     """Everything from outside that a command may touch."""
 

@@ -5,7 +5,6 @@ Only dry runs, confirmations and `expect_digest` come here; a plain write starts
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Final
@@ -14,6 +13,7 @@ from phelix_core.checks import full_match
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.registry import Command, equivalent
 from phelix_core.errors import SessionConflict
+from phelix_core.frozen import frozen
 from phelix_core.strictjson import canonical, plain
 
 NOW: Final = "‹now›"
@@ -23,7 +23,7 @@ NEW: Final = "‹new›"
 DIGEST: Final = full_match("sha256:[0-9a-f]{64}", "a digest: sha256: and 64 lowercase hex digits")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FieldChange:
     """One member before and after; None where it is absent."""
 
@@ -32,7 +32,7 @@ class FieldChange:
     after: object
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WritePlan:
     """Exactly what a write would do: what a confirmation shows and `--dry-run` prints.
 

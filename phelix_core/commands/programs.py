@@ -1,17 +1,17 @@
 """Programs that the command line starts: their options are declared like any other command's."""
 
-from dataclasses import dataclass
 from typing import Annotated, Final
 
 from phelix_core.checks import Help, Surface, capped, one_of
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.registry import Effect, command
+from phelix_core.frozen import frozen
 
 SHELLS: Final = ("bash", "zsh", "fish")
 _CLI_ONLY: Final = frozenset({Surface.CLI})  # a program is started from a shell
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class OpenConsole:
     """Open the console: watch the fleet live, read a session's story, act behind confirmations."""
 
@@ -21,7 +21,7 @@ class OpenConsole:
     screenshot: Annotated[str | None, capped(4096), Help("Draw the first screen into this SVG file and leave")] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PrintCompletion:
     """Print the completion script of a shell."""
 

@@ -8,7 +8,6 @@ architecture page, one declaration; surfaces page, one registry.
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields
 from enum import Enum
 from functools import cache
 from importlib import import_module
@@ -18,6 +17,7 @@ from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 from phelix_core.checks import Alias, Check, CheckFailed, Help, Only, Surface
 from phelix_core.commands.environment import Environment
 from phelix_core.errors import InvalidArgument
+from phelix_core.frozen import REQUIRED, frozen, members_of
 
 CATALOGUE: Mapping[str, str] = {
     "session create": "phelix_core.commands.session_creation:create_session",
@@ -46,7 +46,7 @@ class Effect(Enum):
     PROGRAM = "program"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Field:
     """One field of a request, as every surface sees it."""
 
@@ -69,7 +69,7 @@ class Field:
 _BY_PLACE = frozenset({"session_id", "directory", "shell", "words"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Command:
     """One declared command."""
 
@@ -135,11 +135,7 @@ def load_command(name: str) -> Command:
 @cache
 def _fields(request: type) -> tuple[Field, ...]:
     hints = get_type_hints(request, include_extras=True)
-    return tuple(
-        _field(declared.name, hints[declared.name], declared.default)
-        for declared in fields(request)
-        if not declared.name.startswith("_")
-    )
+    return tuple(_field(name, hints[name], default) for name, default in members_of(request))
 
 
 def _field(name: str, hint: Any, default: object) -> Field:
@@ -161,7 +157,7 @@ def _field(name: str, hint: Any, default: object) -> Field:
         option=f"--{alias.replace('_', '-')}",
         kind=hint,
         many=many,
-        required=default is MISSING,
+        required=default is REQUIRED,
         default=default,
         help=next((mark.text for mark in marks if isinstance(mark, Help)), ""),
         checks=tuple(mark for mark in marks if isinstance(mark, Check)),

@@ -1,15 +1,16 @@
 """`phelix schema`: JSON Schema of any request and result, made from the declarations themselves."""
 
-from dataclasses import dataclass, is_dataclass
+from dataclasses import is_dataclass
 from typing import Annotated, Any, cast
 
 from phelix_core.checks import Help, capped
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.registry import CATALOGUE, Effect, command, load_command
 from phelix_core.errors import NotFound
+from phelix_core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ShowSchema:
     """Print the JSON Schema of a command's request and result, or list the commands."""
 

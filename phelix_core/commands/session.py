@@ -1,6 +1,5 @@
 """The session commands that look: show and list."""
 
-from dataclasses import dataclass
 from typing import Annotated, Final
 
 from phelix_core.checks import NATURAL, Help, Surface, one_of
@@ -8,6 +7,7 @@ from phelix_core.commands.environment import Environment
 from phelix_core.commands.registry import Effect, command
 from phelix_core.commands.session_fields import SessionId
 from phelix_core.errors import InvalidArgument, PhelixError
+from phelix_core.frozen import frozen
 from phelix_core.redaction import free_text
 from phelix_core.sessions import model
 from phelix_core.sessions.model import Session
@@ -20,7 +20,7 @@ _MCP_LIST_LIMIT: Final = 20
 _MCP_LIST_CAP: Final = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ShowSession:
     """Show one session whole, with the state of everything it references."""
 
@@ -28,7 +28,7 @@ class ShowSession:
     no_resolve: Annotated[bool, Help("Leave out the state of references")] = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ListSessions:
     """List sessions, newest first."""
 
@@ -37,7 +37,7 @@ class ListSessions:
     limit: Annotated[int | None, NATURAL, Help("At most so many rows; 0 means all")] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ShownSession:
     """A session with what a reader computes about it."""
 
@@ -51,7 +51,7 @@ class ShownSession:
         return {**plain(self.session), **computed, "events_left": self.events_left}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Unreadable:
     """A record that cannot be listed, with the code that says why."""
 
@@ -59,7 +59,7 @@ class Unreadable:
     code: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SessionList:
     """Rows, how many there are here, whether more matched, and the records that cannot be read."""
 

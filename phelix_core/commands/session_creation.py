@@ -1,12 +1,12 @@
 """`session create`: the intent to write one new record."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from phelix_core.checks import Help
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.registry import Effect, command
 from phelix_core.errors import PhelixError
+from phelix_core.frozen import frozen
 from phelix_core.redaction import free_text
 from phelix_core.sessions import model, transitions
 from phelix_core.sessions.model import Session
@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # a plain write starts without the means to describe itself
     from phelix_core.commands.preview import WritePlan
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CreateSession:
     """Open a session: a durable record of one unit of work."""
 

@@ -1,6 +1,5 @@
 """`session prune`: the intent to remove closed sessions that are beyond need."""
 
-from dataclasses import dataclass
 from typing import Annotated, Final
 
 from phelix_core.checks import NATURAL, Help, full_match
@@ -8,6 +7,7 @@ from phelix_core.commands.environment import Environment
 from phelix_core.commands.preview import FieldChange, WritePlan, plan_of, require_digest
 from phelix_core.commands.registry import Effect, command
 from phelix_core.commands.session_fields import NOT_OVER_MCP
+from phelix_core.frozen import frozen
 from phelix_core.sessions import model
 from phelix_core.sessions.model import Session
 
@@ -22,7 +22,7 @@ def _milliseconds(duration: str) -> int:
 DURATION: Final = full_match("[0-9]{1,6}[smhd]", "a duration such as 45s, 15m, 2h or 30d")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PruneSessions:
     """Remove closed sessions that are beyond the newest KEEP and older than a duration."""
 
@@ -30,7 +30,7 @@ class PruneSessions:
     older_than: Annotated[str, DURATION, Help("Closed for longer than this, such as 30d")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Pruned:
     """Which sessions were removed, and how many closed ones remain."""
 

@@ -1,7 +1,6 @@
 """`session checkpoint`, `complete`, `fail` and `cancel`: the intent to change one record."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from phelix_core.checks import POSITIVE, Alias, Help
@@ -9,6 +8,7 @@ from phelix_core.commands.environment import Environment
 from phelix_core.commands.registry import Command, Effect, command
 from phelix_core.commands.session_fields import NOT_OVER_MCP, TERMINAL_AND_CONSOLE, SessionId
 from phelix_core.errors import InvalidArgument
+from phelix_core.frozen import frozen
 from phelix_core.redaction import free_text
 from phelix_core.sessions import model, transitions
 from phelix_core.sessions.model import Session
@@ -34,7 +34,7 @@ IfRev = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CheckpointSession:
     """Record a step and/or link references to an active session."""
 
@@ -47,7 +47,7 @@ class CheckpointSession:
     if_rev: IfRev = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CompleteSession:
     """Close a session as completed: the tracked work reports that it finished."""
 
@@ -59,7 +59,7 @@ class CompleteSession:
     if_rev: IfRev = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FailSession:
     """Close a session as failed: an honest record that the work did not succeed."""
 
@@ -71,7 +71,7 @@ class FailSession:
     if_rev: IfRev = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CancelSession:
     """Close a session as cancelled: the work is no longer wanted."""
 

@@ -6,12 +6,13 @@ kind). Source: sessions page, Record and Rules.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from re import compile as compile_pattern
+from types import MappingProxyType
 from typing import Final
 
 from phelix_core.checks import full_match
 from phelix_core.errors import InvalidArgument, SessionCorrupt, SessionInvalid
+from phelix_core.frozen import frozen
 from phelix_core.shapes import Members, ShapeRefused
 from phelix_core.strictjson import JsonRefused, dumps, loads, plain
 
@@ -40,21 +41,20 @@ OPERATION_ID = full_match("op_[0-9a-f]{16}", "an operation id: op_ and 16 lowerc
 DEPLOYMENT_ID = full_match("dep-[0-9a-f]{1,64}", "a deployment id: dep- and 1 to 64 lowercase hex digits")
 
 
-def _no_members() -> Mapping[str, object]:
-    return {}
+_NO_MEMBERS: Final[Mapping[str, object]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Actor:
     """Who created the session, as the surface knows it: provenance, never authority."""
 
     type: str
     id: str | None
     authenticated: bool
-    extra: Mapping[str, object] = field(default_factory=_no_members)
+    extra: Mapping[str, object] = _NO_MEMBERS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Checkpoint:
     """Where the work got to; `seq` is that of the event which recorded it."""
 
@@ -62,10 +62,10 @@ class Checkpoint:
     note: str | None = None
     at_ms: int
     seq: int
-    extra: Mapping[str, object] = field(default_factory=_no_members)
+    extra: Mapping[str, object] = _NO_MEMBERS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Event:
     """One line of the append-only history; `via` is the surface that wrote it."""
 
@@ -74,10 +74,10 @@ class Event:
     at_ms: int
     detail: str | None = None
     via: str | None = None
-    extra: Mapping[str, object] = field(default_factory=_no_members)
+    extra: Mapping[str, object] = _NO_MEMBERS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Session:
     """One durable record of agent work; times are milliseconds since 1970 UTC; `rev` counts the events."""
 
@@ -97,7 +97,7 @@ class Session:
     checkpoint: Checkpoint | None = None
     final_result: str | None = None
     events: tuple[Event, ...]
-    extra: Mapping[str, object] = field(default_factory=_no_members)
+    extra: Mapping[str, object] = _NO_MEMBERS
 
     @property
     def last_event_ms(self) -> int:

@@ -6,10 +6,10 @@ the deployments; it never fails as a whole. Source: sessions page, Rules.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from phelix_core.errors import InvalidArgument, NotFound, PhelixError
+from phelix_core.frozen import frozen
 from phelix_core.sessions.model import Session
 from phelix_core.sessions.transitions import References
 
@@ -19,8 +19,7 @@ UNAVAILABLE: Final = "unavailable"
 UNKNOWN: Final = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(NamedTuple):
     """What a record says of itself: its status and one line more."""
 
     status: str | None
@@ -43,7 +42,7 @@ class ReferenceSource(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Resolved:
     """One reference with its state; `error_code` says why it is unavailable."""
 
@@ -55,7 +54,7 @@ class Resolved:
     error_code: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ResolvedReferences:
     """Every reference of a session, in the order linked."""
 

@@ -5,15 +5,15 @@ that two clocks disagree: then it cannot be told, and the offset is named. Sourc
 console page, section 5.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
+from phelix_core.frozen import frozen
 from phelix_core.sessions.model import ACTIVE
 
 SKEW_ALLOWED_MS: Final = 5_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stale:
     """Why a session counts as stale, and since when (milliseconds since 1970 UTC)."""
 

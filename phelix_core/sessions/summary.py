@@ -1,12 +1,11 @@
 """A session as one row of a list: no events, counts instead of references, staleness computed."""
 
-from dataclasses import dataclass
-
+from phelix_core.frozen import frozen
 from phelix_core.sessions.model import Actor, Checkpoint, Session
 from phelix_core.sessions.staleness import Stale, why_stale
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReferenceCounts:
     """How many references of each kind are linked."""
 
@@ -15,7 +14,7 @@ class ReferenceCounts:
     deployments: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SessionSummary:
     """One session in a list; times are milliseconds since 1970 UTC."""
 

@@ -5,10 +5,10 @@ record; a closed session never changes. Source: sessions page, Rules.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
 from phelix_core.errors import InvalidArgument, SessionConflict, SessionInvalidTransition
+from phelix_core.frozen import changed, frozen
 from phelix_core.sessions.model import (
     ACTIVE,
     CANCELLED,
@@ -26,7 +26,7 @@ from phelix_core.sessions.model import (
 OUTCOMES: Final = (COMPLETED, FAILED, CANCELLED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Stamp:
     """When and through which surface a change happens."""
 
@@ -34,7 +34,7 @@ class Stamp:
     via: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class References:
     """Ids to link, in the order given, without duplicates."""
 
@@ -114,25 +114,25 @@ def checkpoint(session: Session, stamp: Stamp, *, step: str | None, note: str | 
     at_ms = _no_earlier(session, stamp.at_ms)
     before = session.checkpoint
     point = (
-        Checkpoint(at_ms=at_ms, seq=session.rev) if before is None else replace(before, at_ms=at_ms, seq=session.rev)
+        Checkpoint(at_ms=at_ms, seq=session.rev) if before is None else changed(before, at_ms=at_ms, seq=session.rev)
     )
     if step or note:
-        point = replace(point, step=step, note=note)
+        point = changed(point, step=step, note=note)
     detail = "; ".join(part for part in (f"step={step}" if step else None, note, _linked(linked)) if part)
-    return _advance(replace(_link(session, linked), checkpoint=point), "checkpoint", detail, at_ms, stamp.via)
+    return _advance(changed(_link(session, linked), checkpoint=point), "checkpoint", detail, at_ms, stamp.via)
 
 
 def close(session: Session, stamp: Stamp, outcome: str, *, text: str | None, linked: References) -> Session:
     """End the tracking with `outcome`; exempt from the event cap, so that a session can always be closed."""
     require_active(session)
     detail = "; ".join(part for part in (text or f"session {outcome}", _linked(linked)) if part)
-    closed = replace(_link(session, linked), status=outcome, final_result=text)
+    closed = changed(_link(session, linked), status=outcome, final_result=text)
     return _advance(closed, outcome, detail, _no_earlier(session, stamp.at_ms), stamp.via)
 
 
 def _advance(session: Session, event_type: str, detail: str, at_ms: int, via: str) -> Session:
     event = Event(seq=session.rev, type=event_type, at_ms=at_ms, detail=detail, via=via)
-    return replace(session, rev=session.rev + 1, updated_at_ms=at_ms, events=(*session.events, event))
+    return changed(session, rev=session.rev + 1, updated_at_ms=at_ms, events=(*session.events, event))
 
 
 def _no_earlier(session: Session, now_ms: int) -> int:
@@ -151,7 +151,7 @@ def _link(session: Session, linked: References) -> Session:
     for kind, (_, new) in kinds.items():
         if new:
             _require_reference_cap(kind, together[kind])
-    return replace(
+    return changed(
         session,
         plan_ids=together["plan_ids"],
         operation_ids=together["operation_ids"],

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from phelix_core.errors import FilesystemError
-from phelix_core.sessions.model import Session, encode, record_name
+from phelix_core.sessions.model import Session, encode, lock_name, record_name
 from phelix_core.sessions.store import SessionStore
 
 
 class InPlaceStore(SessionStore):
-    """Opens the record itself for writing."""
+    """Takes the lock, and then opens the record itself for writing."""
 
     def create(self, session: Session) -> Session:
         os.makedirs(self.path, exist_ok=True)
@@ -18,9 +18,10 @@ class InPlaceStore(SessionStore):
         return session
 
     def update(self, session_id: str, change: Callable[[Session], Session]) -> Session:
-        after = change(self.load(session_id))
-        self._write(after)
-        return after
+        with self._folder.locked(record_name(session_id), lock_name(session_id)):
+            after = change(self.load(session_id))
+            self._write(after)
+            return after
 
     def _write(self, session: Session) -> None:
         path = f"{self.path}/{record_name(session.session_id)}"

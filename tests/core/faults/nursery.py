@@ -1,8 +1,8 @@
 """A process that has imported everything and forks one writer a case, since a start costs more than a write.
 
-Run as a program it reads one case a line (JSON) and answers `{"pid": …}`; the writer waits. The next line lets it
-go, and the answer is its wait status. The writer's one line of output, its acknowledgement, goes to the case's
-`out` file after the write returned; what it says on stderr goes there too.
+Run as a program it reads a list of cases a line (JSON) and answers the ids of their writers, which wait. The next line
+lets them go, and the answer is their wait statuses. A writer's one line of output, its acknowledgement, goes to the
+case's `out` file after the write returned; what it says on stderr goes there too.
 """
 
 import ctypes
@@ -78,27 +78,33 @@ def _warm_up() -> None:
 def _serve() -> None:
     _warm_up()
     for line in sys.stdin:
-        here, there = os.pipe()
-        heard, ready = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            status = 70
-            try:
-                os.close(there)
-                _writer(json.loads(line), here, ready)
-                status = 0
-            finally:
-                if status:
-                    sys.excepthook(*sys.exc_info())  # pyright: ignore[reportArgumentType]
-                os._exit(status)
-        os.read(heard, 1)
-        for descriptor in (here, heard, ready):
-            os.close(descriptor)
-        print(json.dumps({"pid": pid}), flush=True)
-        sys.stdin.readline()
-        os.write(there, b"g")
+        there, release = os.pipe()
+        pids = [_fork(case, there, release) for case in json.loads(line)]
         os.close(there)
-        print(json.dumps({"status": os.waitpid(pid, 0)[1]}), flush=True)
+        print(json.dumps(pids), flush=True)
+        sys.stdin.readline()
+        os.close(release)  # every writer sees it at once
+        print(json.dumps([os.waitpid(pid, 0)[1] for pid in pids]), flush=True)
+
+
+def _fork(case: dict[str, Any], gate: int, release: int) -> int:
+    """Make one writer; answers its process id once it waits at the gate, which opens when `release` is closed."""
+    heard, ready = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        status = 70
+        try:
+            os.close(release)
+            _writer(case, gate, ready)
+            status = 0
+        finally:
+            if status:
+                sys.excepthook(*sys.exc_info())  # pyright: ignore[reportArgumentType]
+            os._exit(status)
+    os.close(ready)
+    os.read(heard, 1)
+    os.close(heard)
+    return pid
 
 
 @dataclass(frozen=True)
@@ -133,7 +139,7 @@ class Nursery:
         self._process.wait()
         self._process.stdout.close()
 
-    def _ask(self, line: str) -> dict[str, Any]:
+    def _ask(self, line: str) -> list[int]:
         assert self._process.stdin
         assert self._process.stdout
         self._process.stdin.write(line + "\n")
@@ -142,17 +148,25 @@ class Nursery:
 
     def fork(self, case: dict[str, Any]) -> int:
         """Make the case's writer; answers its process id. It waits until `release`."""
-        return self._ask(json.dumps(case))["pid"]
+        return self._ask(json.dumps([case]))[0]
 
     def release(self, case: dict[str, Any]) -> Told:
         """Let the writer go and wait for its end."""
-        status = self._ask("go")["status"]
-        said = Path(case["out"]).read_text()
-        try:
-            told: dict[str, Any] = json.loads(said)
-        except ValueError:
-            return Told(status, "", [], said)
-        return Told(status, told["code"], told["calls"], "")
+        return _told(case, self._ask("go")[0])
+
+    def release_all(self, cases: list[dict[str, Any]]) -> list[Told]:
+        """Make a writer a case, let all go at the same moment, and wait for all."""
+        self._ask(json.dumps(cases))
+        return [_told(case, status) for case, status in zip(cases, self._ask("go"), strict=True)]
+
+
+def _told(case: dict[str, Any], status: int) -> Told:
+    said = Path(case["out"]).read_text()
+    try:
+        told: dict[str, Any] = json.loads(said)
+    except ValueError:
+        return Told(status, "", [], said)
+    return Told(status, told["code"], told["calls"], "")
 
 
 if __name__ == "__main__":
