@@ -1,8 +1,10 @@
 """Completion scripts for bash, zsh and fish, written from the registry: commands, options, known values."""
 
+from typing import cast
+
 from phelix_core.checks import Surface
 from phelix_core.commands.programs import PrintCompletion
-from phelix_core.commands.registry import CATALOGUE, Command, Effect, load_command
+from phelix_core.commands.registry import CATALOGUE, Command, Effect, Field, load_command
 from phelix_core.settings import Settings
 
 _GLOBAL = ("--data-dir", "--json", "--no-color", "--help")
@@ -26,13 +28,28 @@ def _words() -> dict[str, list[str]]:
 
 
 def _options(command: Command) -> list[str]:
-    own = [field.option for field in command.fields(Surface.CLI) if not field.positional]
+    fields = command.fields(Surface.CLI)
+    own = [word for field in fields for word in (_values(field) if field.positional else [field.option])]
     writing = ["--dry-run", "--expect-digest"] if command.effect is Effect.WRITE else []
     return [*own, *writing, *_GLOBAL]
 
 
+def _values(field: Field) -> list[str]:
+    """The only values a field takes, where they are few and known."""
+    return [str(value) for check in field.checks for value in cast("list[object]", check.schema.get("enum", []))]
+
+
+def _choices() -> dict[tuple[str, str], list[str]]:
+    """Values that may follow an option of a command."""
+    fields = [(name, field) for name in CATALOGUE for field in load_command(name).fields(Surface.CLI)]
+    return {(name, field.option): _values(field) for name, field in fields if not field.positional and _values(field)}
+
+
 def _bash() -> str:
     cases = "\n".join(f'        "{prefix}") words="{" ".join(found)}" ;;' for prefix, found in _words().items())
+    choices = "\n".join(
+        f'        "{name} {option}") words="{" ".join(of)}" ;;' for (name, option), of in _choices().items()
+    )
     return f"""\
 _phelix() {{
     local current="${{COMP_WORDS[COMP_CWORD]}}" word path="" words=""
@@ -43,6 +60,9 @@ _phelix() {{
     done
     case "$path" in
 {cases}
+    esac
+    case "$path ${{COMP_WORDS[COMP_CWORD-1]}}" in
+{choices}
     esac
     [ "$COMP_CWORD" -eq 3 ] && case "$path" in session\\ create|session\\ list|session\\ prune) ;;
         session\\ *) words="$words $(_phelix_sessions)" ;; esac
@@ -70,7 +90,7 @@ autoload -U +X bashcompinit && bashcompinit
 
 
 def _fish() -> str:
-    lines = ["complete -c phelix -f"]
+    lines, choices = ["complete -c phelix -f"], _choices()
     for prefix, found in _words().items():
         path = prefix.split()
         if not path:
@@ -79,6 +99,8 @@ def _fish() -> str:
             condition = "; and ".join(f"__fish_seen_subcommand_from {word}" for word in path)
         for word in found:
             what = f"-l {word.removeprefix('--')}" if word.startswith("--") else f"-a {word}"
+            if of := choices.get((prefix, word)):
+                what += f" -x -a '{' '.join(of)}'"
             lines.append(f"complete -c phelix -n '{condition}' {what}")
     lines.append(
         "complete -c phelix -n '__fish_seen_subcommand_from show checkpoint complete fail cancel' -a "

@@ -49,6 +49,12 @@ def test_bash_offers_commands_options_and_sessions(offered: Callable[..., list[s
     assert offered("session", "list", "--st") == ["--status"]
 
 
+def test_bash_offers_the_values_that_are_known(offered: Callable[..., list[str]]) -> None:
+    assert offered("session", "list", "--status", "") == ["active", "completed", "failed", "cancelled"]
+    assert offered("session", "list", "--json", "--status", "c") == ["completed", "cancelled"]
+    assert offered("completion", "z") == ["zsh"]
+
+
 def test_a_data_directory_with_a_hostile_name_runs_nothing(
     offered: Callable[..., list[str]], phelix: Phelix, tmp_path: Path
 ) -> None:
