@@ -107,9 +107,19 @@ def loads(data: bytes) -> object:
     return value
 
 
-def dumps(value: object) -> str:
-    """Write a plain value in the one form: two-space indent, UTF-8, no trailing newline."""
-    return _written(value, "\n")
+quoted = encode_basestring
+"""A text as JSON writes it."""
+
+
+def dumps(value: object, newline: str = "\n") -> str:
+    """Write a plain value in the one form: two-space indent, UTF-8, no trailing newline.
+
+    `newline` is a line feed and the indent of the line that the value begins in.
+    """
+    return _written(value, newline)
+
+
+_CONSTANTS = ((None, "null"), (False, "false"), (True, "true"))
 
 
 def _written(value: Any, newline: str) -> str:
@@ -121,18 +131,26 @@ def _written(value: Any, newline: str) -> str:
     kind: type[object] = value.__class__
     if kind is str:
         return encode_basestring(value)
-    if kind is dict and value:
+    if kind is dict:
+        return _object_text(value, newline) if value else "{}"
+    if kind is list:
         deeper = newline + "  "
-        members = [
-            f"{encode_basestring(name)}: "
-            f"{encode_basestring(item) if type(item) is str else item if type(item) is int else _written(item, deeper)}"
-            for name, item in value.items()
-        ]
-        return f"{{{deeper}{f',{deeper}'.join(members)}{newline}}}"
-    if kind is list and value:
-        deeper = newline + "  "
-        return f"[{deeper}{f',{deeper}'.join([_written(item, deeper) for item in value])}{newline}]"
+        items = f",{deeper}".join([_written(item, deeper) for item in value])
+        return f"[{deeper}{items}{newline}]" if value else "[]"
+    for constant, word in _CONSTANTS:
+        if value is constant:
+            return word
     return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False).replace("\n", newline)
+
+
+def _object_text(members: dict[str, Any], newline: str) -> str:
+    deeper = newline + "  "
+    lines = [
+        f"{encode_basestring(name)}: "
+        f"{encode_basestring(item) if type(item) is str else item if type(item) is int else _written(item, deeper)}"
+        for name, item in members.items()
+    ]
+    return f"{{{deeper}{f',{deeper}'.join(lines)}{newline}}}"
 
 
 def canonical(value: object) -> bytes:

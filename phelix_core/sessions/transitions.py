@@ -119,29 +119,38 @@ def checkpoint(session: Session, stamp: Stamp, *, step: str | None, note: str | 
     if step or note:
         point = changed(point, step=step, note=note)
     detail = "; ".join(part for part in (f"step={step}" if step else None, note, _linked(linked)) if part)
-    return _advance(changed(_link(session, linked), checkpoint=point), "checkpoint", detail, at_ms, stamp.via)
+    event = Event(seq=session.rev, type="checkpoint", at_ms=at_ms, detail=detail, via=stamp.via)
+    return _advanced(session, event, linked, checkpoint=point)
 
 
 def close(session: Session, stamp: Stamp, outcome: str, *, text: str | None, linked: References) -> Session:
     """End the tracking with `outcome`; exempt from the event cap, so that a session can always be closed."""
     require_active(session)
     detail = "; ".join(part for part in (text or f"session {outcome}", _linked(linked)) if part)
-    closed = changed(_link(session, linked), status=outcome, final_result=text)
-    return _advance(closed, outcome, detail, _no_earlier(session, stamp.at_ms), stamp.via)
+    at_ms = _no_earlier(session, stamp.at_ms)
+    event = Event(seq=session.rev, type=outcome, at_ms=at_ms, detail=detail, via=stamp.via)
+    return _advanced(session, event, linked, status=outcome, final_result=text)
 
 
-def _advance(session: Session, event_type: str, detail: str, at_ms: int, via: str) -> Session:
-    event = Event(seq=session.rev, type=event_type, at_ms=at_ms, detail=detail, via=via)
-    return changed(session, rev=session.rev + 1, updated_at_ms=at_ms, events=(*session.events, event))
+def _advanced(session: Session, event: Event, linked: References, **changes: object) -> Session:
+    return changed(
+        session,
+        rev=session.rev + 1,
+        updated_at_ms=event.at_ms,
+        events=(*session.events, event),
+        **_links(session, linked),
+        **changes,
+    )
 
 
 def _no_earlier(session: Session, now_ms: int) -> int:
     return max(now_ms, session.updated_at_ms, session.last_event_ms)
 
 
-def _link(session: Session, linked: References) -> Session:
+def _links(session: Session, linked: References) -> dict[str, tuple[str, ...]]:
+    """The session's references together with what is linked anew, by member; each stands once."""
     if not linked:
-        return session
+        return {}
     kinds = {
         "plan_ids": (session.plan_ids, linked.plans),
         "operation_ids": (session.operation_ids, linked.operations),
@@ -151,12 +160,7 @@ def _link(session: Session, linked: References) -> Session:
     for kind, (_, new) in kinds.items():
         if new:
             _require_reference_cap(kind, together[kind])
-    return changed(
-        session,
-        plan_ids=together["plan_ids"],
-        operation_ids=together["operation_ids"],
-        deployment_ids=together["deployment_ids"],
-    )
+    return together
 
 
 def _require_reference_cap(kind: str, ids: tuple[str, ...]) -> None:
