@@ -77,7 +77,8 @@ class ConsoleApp(GuardedApp[int]):
                 f"There is no theme {visible(wanted)}; {DEFAULT_THEME} is used.", severity="warning", markup=False
             )
         for problem in self._themes.problems:
-            self.notify(f"{problem.path}: {problem.reason}", title="Theme skipped", severity="warning", markup=False)
+            told = visible(f"{problem.path}: {problem.reason}")
+            self.notify(told, title="Theme skipped", severity="warning", markup=False)
         await self.push_screen(self.fleet)
         self.run_worker(self.feed.run(), name="feed", exclusive=True, exit_on_error=False)
         self.set_interval(1.0, self._second)

@@ -19,7 +19,7 @@ from phelix_core.commands.environment import Environment
 from phelix_core.commands.registry import load_command
 from phelix_core.commands.run import run
 from phelix_core.commands.session import SessionList, ShownSession
-from phelix_core.errors import NotFound, SessionCorrupt
+from phelix_core.errors import NotFound, PhelixError, SessionCorrupt
 from phelix_core.sessions.model import RECORD_NAME
 from phelix_core.sessions.summary import summarise
 from phelix_core.views.rows import BadRecord, Found
@@ -40,7 +40,7 @@ class Feed:
         self._post = post
         self.watch = watch or FolderWatch(env.sessions.path, ignores=_is_no_record)
         self.looks = 0
-        self._failing = False
+        self._failing: SnapshotFailed | None = None
 
     async def run(self) -> None:
         """Look whenever something may have changed, for ever."""
@@ -64,9 +64,8 @@ class Feed:
         try:
             message = await (self._all() if names is None or self._failing else self._named(names))
         except Exception as error:  # noqa: BLE001 - a worker's edge: a feed that died would look like a quiet fleet
-            told = unforeseen(error)
-            message = SnapshotFailed(told.code, f"{told.message} {told.hint}")
-        self._failing = isinstance(message, SnapshotFailed)
+            message = self._failing or _told(unforeseen(error))  # one report, however often it is tried again
+        self._failing = message if isinstance(message, SnapshotFailed) else None
         if message is not None:
             self._post(message)
 
@@ -117,6 +116,10 @@ class Feed:
             return BadRecord(envelope.error.code)
         assert isinstance(envelope.result, ShownSession)  # noqa: S101 - what this command answers
         return summarise(envelope.result.session, self._env.clock.now_ms(), self._env.settings.stale_after_ms)
+
+
+def _told(fault: PhelixError) -> SnapshotFailed:
+    return SnapshotFailed(fault.code, f"{fault.message} {fault.hint}")
 
 
 def _may_be_half_written(seen: Found | None) -> bool:

@@ -1,6 +1,7 @@
 """A command's declared fields as a form: one widget a type, errors under their field, no rule restated."""
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
@@ -33,11 +34,17 @@ def _ids(value: str) -> object:
 _READ: Mapping[bool, Callable[[str], object]] = {False: _text, True: _ids}
 
 
+_CONTROLS: Final = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0)), " ")
+
+
 class Entry(Input):
-    """One line of input that takes all of what is pasted, its lines joined: nothing is lost without a word."""
+    """One line of input that takes all of what is pasted, its lines joined: nothing is lost without a word.
+
+    Control characters become spaces, since an input field draws what it holds as it is.
+    """
 
     def _on_paste(self, event: Paste) -> None:
-        joined = " ".join(part for line in event.text.splitlines() if (part := line.strip()))
+        joined = " ".join(part for line in event.text.splitlines() if (part := line.translate(_CONTROLS).strip()))
         event.prevent_default().stop()
         self.replace(joined, *self.selection)
 

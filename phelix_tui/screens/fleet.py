@@ -20,6 +20,7 @@ from phelix_core.text import SafeStr, visible
 from phelix_core.views.rows import Found, SessionRow
 from phelix_tui.arrangement import Patch
 from phelix_tui.desk import Desk
+from phelix_tui.form import Entry
 from phelix_tui.screens.drawing import failure_lines, last_read_lines, preview_lines, state_cell
 from phelix_tui.screens.room import Room
 from phelix_tui.widgets.pages import Bar, TextPage, cell
@@ -67,7 +68,7 @@ class FleetRoom(Room):
         with Container(id="body"):
             yield RowList(_COLUMNS, id="fleet", placeholder=SafeStr("Reading the records…"))
             yield TextPage(id="preview")
-        yield Input(
+        yield Entry(
             id="filter", placeholder="words that must occur: id, title, app, step, status", select_on_focus=False
         )
         yield Bar(id="state")

@@ -270,7 +270,7 @@ async def test_read_only_disables_every_action_with_the_reason_and_the_core_refu
         raws: dict[str, dict[str, object]] = {
             "session create": {"title": "x"},
             "session checkpoint": {"session_id": session_id, "step": "x"},
-            "session prune": {"keep": 1, "older_than": 1},
+            "session prune": {"keep": 1, "older_than": "1d"},
             "demo": {"directory": str(tmp_path / "elsewhere")},
         }
         for name in writes:
