@@ -14,6 +14,7 @@ import stat
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from itertools import count
 
 from phelix_core.clock import Clock
 from phelix_core.errors import AlreadyExists, FilesystemError, NotFound, OutcomeUnknown, StoreBusy
@@ -137,10 +138,16 @@ class Folder:
             except (OSError, KeyboardInterrupt) as error:
                 raise self._unknown(error, folder, staged) from None
 
-    def replace(self, name: str, data: bytes) -> None:
-        """Put `data` in place of the existing file `name`, durably; call it under `locked(name)`."""
+    def replace(self, name: str, data: bytes, before: os.stat_result | None = None) -> None:
+        """Put `data` in place of the existing file `name`, durably; call it under `locked(name)`, which gives `before`.
+
+        The new file gets the owner that the old one had.
+        """
+        before = before or self._require(name)
+        if before.st_nlink > 1:  # its creation was cut short between its two names
+            self.clear_staged(name)
         with self._opened() as folder:
-            staged = self._stage(folder, name, data, name)
+            staged = self._stage(folder, name, data, before)
             # What is raised after the call below began, and is not the call's own refusal, leaves the outcome open.
             try:
                 try:
@@ -170,19 +177,19 @@ class Folder:
                 raise self._unknown(error, folder) from None
 
     @contextmanager
-    def locked(self, name: str, lock: str) -> Generator[None]:
-        """Hold the exclusive lock of the existing file `name`; the lock file's name is `lock`.
+    def locked(self, name: str, lock: str) -> Generator[os.stat_result]:
+        """Hold the exclusive lock of the existing file `name`, and tell what stands there; the lock's name is `lock`.
 
         Waits at most `LOCK_DEADLINE_S` seconds, then `StoreBusy`. A `name` that does not exist is `NotFound`
         and leaves no lock file behind.
         """
-        descriptor = self._acquire(name, lock)
+        descriptor, found = self._acquire(name, lock)
         try:
-            yield
+            yield found
         finally:
             _close(descriptor)
 
-    def _acquire(self, name: str, lock: str) -> int:
+    def _acquire(self, name: str, lock: str) -> tuple[int, os.stat_result]:
         deadline = self._clock.monotonic() + LOCK_DEADLINE_S
         while True:
             owner = self._require(name)
@@ -191,8 +198,7 @@ class Folder:
                 opened = self._guarding(descriptor, owner)
                 self._wait_for(descriptor, deadline)
                 if self._still_is(lock, opened):
-                    self._require(name, orphan=lock)
-                    return descriptor
+                    return descriptor, self._require(name, orphan=lock)
             except BaseException:
                 _close(descriptor)
                 raise
@@ -279,16 +285,16 @@ class Folder:
             finally:
                 _close(descriptor)
 
-    def _stage(self, folder: int, name: str, data: bytes, like: str | None) -> str:
+    def _stage(self, folder: int, name: str, data: bytes, before: os.stat_result | None) -> str:
         """Write `data` to a new temporary file and sync it; answers its name relative to the folder.
 
-        The file gets the owner of the file `like`, else of the folder. Until a name is given to it nothing counts
-        as written: any failure, an interrupt too, takes the temporary file away and leaves all else alone.
+        The file gets the owner of what was there `before`, else of the folder. Until a name is given to it, nothing
+        counts as written: any failure, an interrupt too, takes the file away and leaves all else alone.
         """
-        staged = f"{STAGING}/{name}.{os.urandom(8).hex()}"
+        staged = None
         try:
-            owner = os.stat(like, dir_fd=folder, follow_symlinks=False) if like else os.fstat(folder)
-            descriptor = self._open_staged(folder, staged)
+            owner = before or os.fstat(folder)
+            descriptor, staged = self._open_staged(folder, name, before)
             try:
                 _give(descriptor, os.fstat(descriptor), owner)
                 _write_all(descriptor, data)
@@ -298,16 +304,32 @@ class Folder:
         except OSError as error:
             raise self._refused(error, folder, staged) from None
         except BaseException:
-            _take_away(staged, folder)
+            if staged:
+                _take_away(staged, folder)
             raise
         return staged
 
-    def _open_staged(self, folder: int, staged: str) -> int:
-        try:
-            return os.open(staged, _STAGE_FLAGS, _FILE_MODE, dir_fd=folder)
-        except FileNotFoundError:
-            self._make(f"{self.path}/{STAGING}")
-            return os.open(staged, _STAGE_FLAGS, _FILE_MODE, dir_fd=folder)
+    def _open_staged(self, folder: int, name: str, before: os.stat_result | None) -> tuple[int, str]:
+        """A temporary file that nobody else has, and its name.
+
+        A replacement is named after what it replaces. So a writer that was killed before its file got the record's
+        name left it where the next one comes upon it and clears it away, without listing the folder at every write.
+        """
+        stem = f"{before.st_ino:x}-{before.st_mtime_ns:x}" if before else os.urandom(8).hex()
+        for turn in count():
+            staged = f"{STAGING}/{name}.{stem}-{turn}"
+            try:
+                return os.open(staged, _STAGE_FLAGS, _FILE_MODE, dir_fd=folder), staged
+            except FileExistsError:
+                _take_away(staged, folder)
+            except FileNotFoundError:
+                if turn:  # the folder itself has gone
+                    raise
+                self._make(f"{self.path}/{STAGING}")
+            except KeyboardInterrupt:
+                _take_away(staged, folder)
+                raise
+        raise AssertionError  # count() does not end
 
     def _refused(self, error: OSError, folder: int, staged: str | None = None) -> Exception:
         """Tell a write that changed nothing, and take its temporary file away."""

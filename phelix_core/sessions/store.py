@@ -26,6 +26,8 @@ class SessionStore:
     def __init__(self, folder: str, clock: Clock) -> None:
         self._folder = Folder(folder, clock)
         self._clock = clock
+        # The record seen last and its bytes: a process that works on one session parses it once, not at every step.
+        self._seen: tuple[bytes, Session] | None = None
 
     @property
     def path(self) -> str:
@@ -47,7 +49,12 @@ class SessionStore:
             raise SessionCorrupt(
                 f"The record is {unreadable}; it was not opened further.", details={"session_id": session_id}
             ) from None
-        return decode(data, session_id)
+        seen = self._seen
+        if seen is not None and seen[0] == data and seen[1].session_id == session_id:
+            return seen[1]
+        session = decode(data, session_id)
+        self._seen = (data, session)
+        return session
 
     def load_all(self) -> Iterator[tuple[str, Session | PhelixError]]:
         """Every record with its id, or why it cannot be read; a record that vanishes meanwhile is left out."""
@@ -68,11 +75,11 @@ class SessionStore:
         """Read, change and write one record under its lock."""
         name = record_name(session_id)
         try:
-            with self._folder.locked(name, lock_name(session_id)):
+            with self._folder.locked(name, lock_name(session_id)) as found:
                 after = change(self.load(session_id))
                 data = encode(after)
-                self._folder.clear_staged(name)
-                self._folder.replace(name, data)
+                self._folder.replace(name, data, found)
+                self._seen = (data, after)
                 return after
         except NotFound:
             raise _no_session(session_id) from None

@@ -1,8 +1,9 @@
 """One durable update of a record, in process, beside the same bytes written by hand.
 
 By hand means: a temporary file, write, fsync, rename, fsync of the folder, and nothing else: no lock, no reading, no
-check, no JSON. The sessions take turns, so that nothing is remembered from one update to the next. Where fsync is
-cheap, as on a virtual disk, what is computed weighs most; the second baseline reads and writes the JSON too.
+check, no JSON. One session is updated again and again, as an agent's own process does; or twenty take turns, so that
+nothing is remembered from one update to the next. Where fsync is cheap, as on a virtual disk, what is computed weighs
+most. The second baseline reads, parses and writes the JSON too, as a script would.
 """
 
 import json
@@ -21,7 +22,8 @@ from tests.bench import Row, interleaved, median_ratio
 
 BUDGET = 0.8
 ROUNDS = 41
-SESSIONS = 20
+UPDATES = 20
+"""In each round."""
 STAMP = Stamp(at_ms=1_790_000_000_000, via="cli")
 
 
@@ -57,49 +59,50 @@ def _edited(folder: str, name: str) -> bytes:
     return json.dumps(document, ensure_ascii=False, indent=2).encode()
 
 
-def _works(scratch: str, events: int) -> dict[str, Callable[[], None]]:
+def _works(scratch: str, events: int, sessions: int) -> dict[str, Callable[[], None]]:
     store = SessionStore(f"{scratch}/sessions", SystemClock())
     hand = f"{scratch}/by-hand"
     os.mkdir(hand)
     written: dict[str, bytes] = {}
-    for number in range(SESSIONS):
+    for number in range(sessions):
         session = store.create(_session(number, events))
         name = f"{session.session_id}.json"
         written[name] = Path(f"{scratch}/sessions/{name}").read_bytes()
         _by_hand(hand, name, written[name])
-    start = _session(0, events - 1)
+    names = list(written) * (UPDATES // sessions)
+    note = f"host {events - 2} answers its health check"
+
+    earlier = {f"ses_{number:016x}": _session(number, events - 1) for number in range(sessions)}
 
     def again(before: Session) -> Session:
-        """A checkpoint on the record as it was one event ago: its size stays what it is."""
-        earlier = transitions.changed(before, events=before.events[:-1], rev=before.rev - 1)
-        note = f"host {len(start.events)} answers its health check"
-        return transitions.checkpoint(earlier, STAMP, step="deploy", note=note, linked=References())
+        """A checkpoint on the record as it was one event ago, so that its size stays what it is."""
+        return transitions.checkpoint(earlier[before.session_id], STAMP, step="deploy", note=note, linked=References())
 
     def ours() -> None:
-        for name in written:
+        for name in names:
             store.update(name.removesuffix(".json"), again)
 
     def by_hand() -> None:
-        for name, data in written.items():
-            _by_hand(hand, name, data)
+        for name in names:
+            _by_hand(hand, name, written[name])
 
     def by_hand_with_json() -> None:
-        for name in written:
+        for name in names:
             _by_hand(hand, name, _edited(hand, name))
 
     return {"ours": ours, "by hand": by_hand, "by hand with json": by_hand_with_json}
 
 
-def _measured(events: int) -> list[Row]:
+def _measured(events: int, sessions: int) -> list[Row]:
     with tempfile.TemporaryDirectory(dir=os.environ.get("PHELIX_BENCH_DIR")) as scratch:
-        works = _works(scratch, events)
+        works = _works(scratch, events, sessions)
         interleaved(works, 3)  # warm
         seconds = interleaved(works, ROUNDS)
         size = len(next(Path(f"{scratch}/sessions").glob("ses_*.json")).read_bytes())
-    rates = {name: [SESSIONS / one for one in found] for name, found in seconds.items()}
+    rates = {name: [UPDATES / one for one in found] for name, found in seconds.items()}
     return [
         Row(
-            name=f"record update, {events} events, {size:,} bytes / {baseline}",
+            name=f"update of {events} events, {size:,} bytes, {sessions} in turn / {baseline}",
             ours=statistics.median(rates["ours"]),
             baseline=statistics.median(rates[baseline]),
             unit="/s",
@@ -111,5 +114,5 @@ def _measured(events: int) -> list[Row]:
 
 
 def rows() -> list[Row]:
-    """Records of a short and of a long session."""
-    return [row for events in (10, 50) for row in _measured(events)]
+    """Records of a short and of a long session, alone and in turn."""
+    return [row for events in (10, 50) for sessions in (1, UPDATES) for row in _measured(events, sessions)]

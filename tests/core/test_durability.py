@@ -237,7 +237,7 @@ def test_a_thousand_writes_and_refusals_leave_no_descriptor_open(env: Environmen
         assert refused(env, UPDATE, session_id=current, step="s", if_rev=1)["code"] == "SESSION_CONFLICT"
         assert refused(env, UPDATE, session_id=current, step="s" * 121)["code"] == "INVALID_ARGUMENT"
         assert refused(env, UPDATE, session_id="ses_00000000000000ff", step="s")["code"] == "NOT_FOUND"
-        for call in ("fsync", "rename", "stat", "write"):
+        for call in ("fsync", "rename", "fstat", "write"):
             with faulty() as shim:
                 shim.__dict__[call] = _full
                 assert refused(env, UPDATE, session_id=current, step="s")["code"] == "FILESYSTEM_ERROR"

@@ -56,7 +56,8 @@ class UnlockedStore(SessionStore):
 
     def update(self, session_id: str, change: Callable[[Session], Session]) -> Session:
         after = change(self.load(session_id))
-        self._folder.replace(record_name(session_id), encode(after))
+        name = record_name(session_id)
+        self._folder.replace(name, encode(after), os.stat(f"{self.path}/{name}"))
         return after
 
 
