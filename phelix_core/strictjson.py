@@ -175,7 +175,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return [plain(item) for item in cast("tuple[object, ...]", value)]
     if hasattr(kind, "__frozen_members__") or hasattr(kind, "__dataclass_fields__"):
-        return _plain_members(value)
+        own = getattr(value, "members", None)
+        return plain_members(value) if own is None else own()
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
@@ -183,9 +184,8 @@ def plain(value: Any) -> Any:
     raise TypeError(f"no JSON form for {kind.__name__}")
 
 
-def _plain_members(model: Any) -> dict[str, object]:
-    if (own := getattr(model, "members", None)) is not None:
-        return own()
+def plain_members(model: Any) -> dict[str, object]:
+    """The members of one model as `plain` writes them, without its own `members`."""
     members: dict[str, object] = {}
     kind: type[object] = model.__class__
     for name, default in members_of(kind):

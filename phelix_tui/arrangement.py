@@ -174,7 +174,7 @@ class Arrangement:
 
 def _turning(found: Found | None) -> int | None:
     """The moment that decides when time alone changes the state; None where it never does."""
-    return found.updated_at_ms if isinstance(found, SessionSummary) and found.status == ACTIVE else None
+    return found.last_event_ms if isinstance(found, SessionSummary) and found.status == ACTIVE else None
 
 
 def _keeping_good(before: Found | None, now: Found) -> Found:

@@ -15,8 +15,9 @@ from phelix_core.cli.options import Call
 from phelix_core.clock import SystemClock
 from phelix_core.commands.demo import DemoWritten
 from phelix_core.commands.doctor import Examination
-from phelix_core.commands.run import WritePlan
-from phelix_core.commands.session import Pruned, SessionList, ShownSession
+from phelix_core.commands.preview import WritePlan
+from phelix_core.commands.session import SessionList, ShownSession
+from phelix_core.commands.session_pruning import Pruned
 from phelix_core.envelope import Envelope
 from phelix_core.sessions.model import ACTIVE, Session
 from phelix_core.settings import Settings
@@ -27,16 +28,16 @@ from phelix_core.views.confirmation import confirmation
 from phelix_core.views.rows import session_row
 
 _ROLES: Final = {
-    "st-active": "green",
-    "st-stale": "yellow",
-    "st-completed": "cyan",
-    "st-failed": "red",
-    "st-cancelled": "bright_black",
-    "st-unread": "red",
-    "ref-present": "green",
-    "ref-missing": "red",
-    "ref-unavailable": "red",
-    "ref-unknown": "bright_black",
+    "active": "green",
+    "stale": "yellow",
+    "completed": "cyan",
+    "failed": "red",
+    "cancelled": "bright_black",
+    "unread": "red",
+    "present": "green",
+    "missing": "red",
+    "unavailable": "red",
+    "unknown": "bright_black",
     "ok": "green",
     "warn": "yellow",
     "fail": "red",
@@ -144,7 +145,7 @@ def _list(page: Page, result: SessionList, told: Told) -> None:
     if result.truncated:
         page.line(f"Only the newest {result.count} are shown; --limit 0 shows all.")
     for bad in result.unreadable:
-        page.line(("⚠ unreadable  ", "st-unread"), f"{bad.file}  {bad.code}")
+        page.line(("⚠ unreadable  ", "unread"), f"{bad.file}  {bad.code}")
 
 
 def _shown(page: Page, result: ShownSession, _: Told) -> None:
@@ -171,7 +172,8 @@ def _session(page: Page, session: Session, _: Told) -> None:
 
 def _plan(page: Page, plan: WritePlan, _: Told) -> None:
     shown = confirmation(plain(plan))
-    page.line(("Would ", "bold"), (f"{shown.action} ", "bold"), shown.target, f" in {shown.data_dir}")
+    on = f" on {shown.target}" if shown.target else ""
+    page.line("Would run ", (shown.action, "bold"), f"{on} in {shown.data_dir}")
     for change in shown.changes:
         page.line(
             f"  {change.field}: {'absent' if change.before is None else change.before} → ",

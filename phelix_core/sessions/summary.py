@@ -1,8 +1,12 @@
 """A session as one row of a list: no events, counts instead of references, staleness computed."""
 
+from typing import Annotated
+
+from phelix_core.checks import Unprinted
 from phelix_core.frozen import frozen
 from phelix_core.sessions.model import Actor, Checkpoint, Session
 from phelix_core.sessions.staleness import Stale, why_stale
+from phelix_core.strictjson import plain_members
 
 
 @frozen
@@ -16,7 +20,10 @@ class ReferenceCounts:
 
 @frozen
 class SessionSummary:
-    """One session in a list; times are milliseconds since 1970 UTC."""
+    """One session in a list; times are milliseconds since 1970 UTC.
+
+    `last_event_ms` is what staleness goes by: for readers that let time pass, never written out.
+    """
 
     session_id: str
     status: str
@@ -31,6 +38,13 @@ class SessionSummary:
     final_result: str | None = None
     references: ReferenceCounts
     stale: Stale | None = None
+    last_event_ms: Annotated[int, Unprinted()]
+
+    def members(self) -> dict[str, object]:
+        """The row as it is printed."""
+        printed = plain_members(self)
+        del printed["last_event_ms"]
+        return printed
 
 
 def summarise(session: Session, now_ms: int, stale_after_ms: int) -> SessionSummary:
@@ -53,4 +67,5 @@ def summarise(session: Session, now_ms: int, stale_after_ms: int) -> SessionSumm
             deployments=len(session.deployment_ids),
         ),
         stale=why_stale(session.status, session.last_event_ms, now_ms, stale_after_ms),
+        last_event_ms=session.last_event_ms,
     )

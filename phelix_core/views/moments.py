@@ -38,6 +38,11 @@ def moment(ms: int) -> SafeStr:
     return SafeStr(f"{year:04}-{month:02}-{day:02} {time_of_day(rest)}")
 
 
+def to_the_minute(ms: int) -> SafeStr:
+    """A moment in UTC to the minute, for what is drawn again as time passes: `2026-08-01 11:42Z`."""
+    return SafeStr(f"{moment(ms)[:-4]}Z") if moment(ms).endswith("Z") else moment(ms)
+
+
 def time_of_day(ms: int) -> SafeStr:
     """The time of day in UTC, `11:42:10Z`."""
     rest = ms % _DAY

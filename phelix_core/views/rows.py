@@ -77,9 +77,9 @@ def state_of(summary: SessionSummary, now_ms: int, stale_after_ms: int) -> str:
     """A session's state as shown: its status, or stale, or that the clocks disagree."""
     if summary.status != ACTIVE:
         return summary.status
-    if clock_ahead_ms(summary.updated_at_ms, now_ms) is not None:
+    if clock_ahead_ms(summary.last_event_ms, now_ms) is not None:
         return CLOCK
-    return STALE if why_stale(ACTIVE, summary.updated_at_ms, now_ms, stale_after_ms) else ACTIVE
+    return STALE if why_stale(ACTIVE, summary.last_event_ms, now_ms, stale_after_ms) else ACTIVE
 
 
 def session_row(summary: SessionSummary, now_ms: int, stale_after_ms: int) -> SessionRow:
@@ -93,7 +93,7 @@ def session_row(summary: SessionSummary, now_ms: int, stale_after_ms: int) -> Se
         app=_for_a_line(summary.app),
         step=_for_a_line(point.step if point else None),
         age=span(now_ms - summary.created_at_ms),
-        seen=span(now_ms - summary.updated_at_ms),
+        seen=span(now_ms - summary.last_event_ms),
         references=SafeStr(str(linked) if linked else ""),
     )
 

@@ -15,7 +15,7 @@ from phelix_core.sessions.references import (
 from phelix_core.sessions.staleness import clock_ahead_ms, why_stale
 from phelix_core.strictjson import dumps, plain
 from phelix_core.text import SafeStr, visible, visible_block
-from phelix_core.views.moments import long_span, moment, time_of_day
+from phelix_core.views.moments import long_span, moment, time_of_day, to_the_minute
 
 REFERENCE_LOOKS: Final = {
     PRESENT: ("✓", "present", "present"),
@@ -87,7 +87,7 @@ def staleness(session: Session, now_ms: int, stale_after_ms: int) -> list[SafeSt
         return []
     return [
         SafeStr(f"STALE since {time_of_day(finding.since_ms)}: nothing recorded for {long_span(now_ms - last_ms)}"),
-        SafeStr(f"(limit {long_span(stale_after_ms)}). Last event {moment(last_ms)}; now {moment(now_ms)}"),
+        SafeStr(f"(limit {long_span(stale_after_ms)}). Last event {moment(last_ms)}; now {to_the_minute(now_ms)}"),
         SafeStr("by this machine's clock. Stale is a finding, not a status: nothing was stopped or changed."),
     ]
 

@@ -29,12 +29,13 @@ def summary(session_id: str = IDS[0], **members: Any) -> SessionSummary:
         rev=1,
         created_at_ms=START,
         updated_at_ms=START,
+        last_event_ms=START,
         checkpoint=None,
         final_result=None,
         references=ReferenceCounts(plans=0, operations=0, deployments=0),
         stale=None,
     )
-    return replace(plain, **members)
+    return replace(plain, **{"last_event_ms": members.get("updated_at_ms", START), **members})
 
 
 MOMENTS = st.integers(-4, 4).map(lambda step: START + step * LIMIT // 2)
