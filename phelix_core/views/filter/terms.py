@@ -1,0 +1,53 @@
+"""What a filter says, once read: alternatives of terms, as plain frozen values."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A duration."""
+
+    ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A day in UTC, counted from 1970-01-01."""
+
+    number: int
+
+
+Value = str | int | Span | Day
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phrase:
+    """Text that must occur in the row's id, title, app, step or state."""
+
+    text: str
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pattern:
+    """A regular expression that must match in one of the texts that a phrase is looked for in."""
+
+    source: str
+    negated: bool = False
+    search: Callable[[str], bool] = field(compare=False, repr=False)
+    start: int = field(default=0, compare=False)
+    end: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A field against values, of which any may fit; `!=` is written as a negated `=`."""
+
+    field: str
+    operator: str
+    values: tuple[Value, ...]
+    negated: bool = False
+
+
+Term = Phrase | Pattern | Comparison
