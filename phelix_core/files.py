@@ -14,7 +14,6 @@ import stat
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from itertools import count
 
 from phelix_core.clock import Clock
 from phelix_core.errors import AlreadyExists, FilesystemError, NotFound, OutcomeUnknown, StoreBusy
@@ -144,8 +143,6 @@ class Folder:
         The new file gets the owner that the old one had.
         """
         before = before or self._require(name)
-        if before.st_nlink > 1:  # its creation was cut short between its two names
-            self.clear_staged(name)
         with self._opened() as folder:
             staged = self._stage(folder, name, data, before)
             # What is raised after the call below began, and is not the call's own refusal, leaves the outcome open.
@@ -291,10 +288,10 @@ class Folder:
         The file gets the owner of what was there `before`, else of the folder. Until a name is given to it, nothing
         counts as written: any failure, an interrupt too, takes the file away and leaves all else alone.
         """
-        staged = None
+        staged = f"{STAGING}/{name}.{os.urandom(8).hex()}"
         try:
             owner = before or os.fstat(folder)
-            descriptor, staged = self._open_staged(folder, name, before)
+            descriptor = self._open_staged(folder, staged)
             try:
                 _give(descriptor, os.fstat(descriptor), owner)
                 _write_all(descriptor, data)
@@ -304,32 +301,16 @@ class Folder:
         except OSError as error:
             raise self._refused(error, folder, staged) from None
         except BaseException:
-            if staged:
-                _take_away(staged, folder)
+            _take_away(staged, folder)
             raise
         return staged
 
-    def _open_staged(self, folder: int, name: str, before: os.stat_result | None) -> tuple[int, str]:
-        """A temporary file that nobody else has, and its name.
-
-        A replacement is named after what it replaces. So a writer that was killed before its file got the record's
-        name left it where the next one comes upon it and clears it away, without listing the folder at every write.
-        """
-        stem = f"{before.st_ino:x}-{before.st_mtime_ns:x}" if before else os.urandom(8).hex()
-        for turn in count():
-            staged = f"{STAGING}/{name}.{stem}-{turn}"
-            try:
-                return os.open(staged, _STAGE_FLAGS, _FILE_MODE, dir_fd=folder), staged
-            except FileExistsError:
-                _take_away(staged, folder)
-            except FileNotFoundError:
-                if turn:  # the folder itself has gone
-                    raise
-                self._make(f"{self.path}/{STAGING}")
-            except KeyboardInterrupt:
-                _take_away(staged, folder)
-                raise
-        raise AssertionError  # count() does not end
+    def _open_staged(self, folder: int, staged: str) -> int:
+        try:
+            return os.open(staged, _STAGE_FLAGS, _FILE_MODE, dir_fd=folder)
+        except FileNotFoundError:
+            self._make(f"{self.path}/{STAGING}")
+            return os.open(staged, _STAGE_FLAGS, _FILE_MODE, dir_fd=folder)
 
     def _refused(self, error: OSError, folder: int, staged: str | None = None) -> Exception:
         """Tell a write that changed nothing, and take its temporary file away."""

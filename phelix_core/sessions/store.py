@@ -78,6 +78,7 @@ class SessionStore:
             with self._folder.locked(name, lock_name(session_id)) as found:
                 after = change(self.load(session_id))
                 data = encode(after)
+                self._folder.clear_staged(name)
                 self._folder.replace(name, data, found)
                 self._seen = (data, after)
                 return after
