@@ -56,6 +56,7 @@ class ConsoleApp(GuardedApp[int]):
 
     def __init__(self, env: Environment, *, ansi_color: bool | None = None, feed: Feed | None = None) -> None:
         super().__init__(ansi_color=ansi_color)
+        self.animation_level = "none"  # over a slow line every step in between is a repaint
         self.desk = Desk(env)
         self.feed = feed or Feed(env, self.post_message)
         self.fleet = FleetRoom(self.desk)
@@ -239,7 +240,8 @@ class ConsoleApp(GuardedApp[int]):
                 again = Proposal(proposal.action, Target(session_id, current), proposal.values)
                 self.push_dialog(ConfirmScreen(self.desk, again), self._answered)
 
-        self.push_dialog(ConflictScreen(proposal, current, finished_line(outcome)), chosen)
+        reason = visible(str(outcome.envelope.failure()["message"]))
+        self.push_dialog(ConflictScreen(proposal, current, reason), chosen)
 
     def action_copy_id(self) -> None:
         """Copy the selected session's id."""

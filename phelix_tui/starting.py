@@ -8,9 +8,11 @@ import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
+from html import unescape
 from threading import Event, Thread
 from typing import Any
 
+from rich.cells import cell_len
 from textual.pilot import Pilot
 
 from phelix_core.checks import Surface
@@ -103,17 +105,25 @@ def picture(settings: Settings) -> str:
     return drawn[0]
 
 
+_TEXT = re.compile(r' textLength="[0-9.]+"([^>]*)>([^<]*[^\x00-\x7f][^<]*)<')
 _LEADING_SPACES = re.compile(r'x="([0-9.]+)"([^>]*?) textLength="([0-9.]+)"([^>]*)>((?:&#160;)+)')
 _CELL = 12.2
 """Width of a cell in Textual's pictures."""
 
 
 def as_svg(app: ConsoleApp, title: str | None = None) -> str:
-    """What is on the screen, as SVG that looks the same everywhere: some renderers drop a text's leading spaces."""
+    """What is on the screen, as SVG that looks the same everywhere.
+
+    Some renderers drop a text's leading spaces, and wide characters are given the room of narrow ones.
+    """
+
+    def widened(match: re.Match[str]) -> str:
+        length = cell_len(unescape(match[2])) * _CELL
+        return f' textLength="{length:.1f}"{match[1]}>{match[2]}<'
 
     def shifted(match: re.Match[str]) -> str:
         x, before, length, after, spaces = match.groups()
         by = len(spaces) // len("&#160;") * _CELL
         return f'x="{float(x) + by:.1f}"{before} textLength="{max(0.0, float(length) - by):.1f}"{after}>'
 
-    return _LEADING_SPACES.sub(shifted, app.export_screenshot(title=title))
+    return _LEADING_SPACES.sub(shifted, _TEXT.sub(widened, app.export_screenshot(title=title)))

@@ -35,11 +35,12 @@ def wrapped(text: TextLine, width: int) -> list[tuple[Cell, ...]]:
     for piece, role in _pieces(text.cells):
         for part in _parts(piece, width - hang):
             taken = cell_width(part)
+            if taken > room and part.isspace():
+                room = 0  # the line ends here; whether another follows, the next word decides
+                continue
             if taken > room:
                 lines.append([Cell(SafeStr(" " * hang))] if hang else [])
                 room = width - hang
-                if part.isspace():
-                    continue
             lines[-1].append(Cell(SafeStr(part), role))
             room -= taken
     return [tuple(_joined(found)) for found in lines]

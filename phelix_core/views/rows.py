@@ -111,9 +111,8 @@ def row_of(session_id: str, found: Found, now_ms: int, stale_after_ms: int) -> S
     none = SafeStr("")
     if found.last_good is not None:
         good = session_row(found.last_good, now_ms, stale_after_ms)
-        return replace(
-            good, state=UNREADABLE, title=_for_a_line(f"{found.code}, last read: {found.last_good.title or ''}")
-        )
+        title = f"{found.last_good.title or 'untitled'} ({found.code}; as last read)"
+        return replace(good, state=UNREADABLE, title=_for_a_line(title))
     return SessionRow(
         session_id=session_id,
         state=UNREADABLE,

@@ -56,6 +56,7 @@ class Outcome:
 class ProposalDialog(Dialog[Outcome | Proposal]):
     """What a form and a confirmation share: whose record it is, what would change, and the live guard."""
 
+    HINT: ClassVar = "y copies the command"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "copy_command", "Copy the command", id="dialog.copy"),
     ]
@@ -115,7 +116,7 @@ class ProposalDialog(Dialog[Outcome | Proposal]):
         elif reason is not None:
             bar.show([cell(" ✗ ", "error"), Cell(visible(reason), "error")])
         elif self.fresh():
-            bar.show([cell(f" ✓ unchanged since rev {self.target.rev}", "ok")], [cell(" y copies the command ")])
+            bar.show([cell(f" ✓ unchanged since rev {self.target.rev}", "ok")], [cell(f" {self.HINT} ", "muted")])
         elif found is None:
             bar.show([cell(" ✗ the record has gone", "error")])
         elif isinstance(found, BadRecord):
@@ -170,6 +171,8 @@ class ProposalDialog(Dialog[Outcome | Proposal]):
 
 class CommandForm(ProposalDialog):
     """Fill in a command's fields, with what would be written below; answers a proposal, or None."""
+
+    HINT: ClassVar = "enter goes on · esc back"
 
     def __init__(self, desk: Desk, action: Action, target: Target) -> None:
         super().__init__(desk, action, target)

@@ -90,7 +90,9 @@ class Bar(Widget):
         right = sum(cell_width(cell.text) for cell in self._right)
         kept = self._right if right + 1 < width or self._right_first else ()
         right = min(right, width) if kept else 0
-        segments = self._segments(self._left, max(0, width - right))
+        gap = min(1, width - right) if kept else 0
+        segments = self._segments(self._left, width - right - gap)
+        segments += self._segments((), gap)
         segments += self._segments(kept, right)
         return Strip(segments, width)
 

@@ -269,6 +269,7 @@ async def test_read_only_disables_every_action_with_the_reason_and_the_core_refu
         writes = [name for name in CATALOGUE if load_command(name).effect is Effect.WRITE]
         raws: dict[str, dict[str, object]] = {
             "session create": {"title": "x"},
+            "doctor": {"fix": True},
             "session checkpoint": {"session_id": session_id, "step": "x"},
             "session prune": {"keep": 1, "older_than": "1d"},
             "demo": {"directory": str(tmp_path / "elsewhere")},
