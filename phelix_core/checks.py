@@ -41,7 +41,7 @@ class Alias(NamedTuple):
 class Unprinted:
     """A member that readers within the process need and no answer holds; left out of the JSON Schema too."""
 
-    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> Any:  # noqa: PLW3201 - pydantic's hook
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> Any:
         """Leave the member out."""
         from pydantic_core import PydanticOmit  # noqa: PLC0415 - the command line must start without pydantic
 

@@ -13,10 +13,11 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 
 from phelix_core.clock import Clock
 from phelix_core.errors import AlreadyExists, FilesystemError, NotFound, OutcomeUnknown, StoreBusy
+from phelix_core.touched import Touched
 
 MAX_FILE_BYTES = 1 << 20
 LOCK_DEADLINE_S = 10.0
@@ -73,9 +74,14 @@ def _read_all(descriptor: int, size: int, limit: int) -> bytes:
 class Folder:
     """One folder of records, opened for each operation so that a replaced folder is never written blindly."""
 
-    def __init__(self, path: str, clock: Clock) -> None:
+    def __init__(self, path: str, clock: Clock, notes: Touched | None = None) -> None:
         self.path = path
         self._clock = clock
+        self._notes = notes
+
+    def _noted(self, folder: str | int, name: str) -> AbstractContextManager[None]:
+        """Around each change of a name: tell the derived index which one, where there is an index."""
+        return nullcontext() if self._notes is None else self._notes.noting(folder, name)
 
     @contextmanager
     def _opened(self) -> Generator[int]:
@@ -100,6 +106,11 @@ class Folder:
             return []
         except OSError as error:
             raise FilesystemError(f"Cannot list the folder: {why(error)}.", details={"path": self.path}) from None
+
+    def require_listable(self) -> None:
+        """Refuse a folder that cannot be looked into; an absent one is an empty one."""
+        with suppress(NotFound), self._opened():
+            pass
 
     def read(self, name: str, limit: int = MAX_FILE_BYTES) -> bytes:
         """Bytes of the regular file `name`; raises `NotFound`, `UnreadableFile` or `FilesystemError`."""
@@ -129,7 +140,8 @@ class Folder:
             staged = self._stage(folder, name, data, None)
             try:
                 try:
-                    os.link(staged, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+                    with self._noted(folder, name):
+                        os.link(staged, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
                 except OSError as error:
                     raise self._refused(error, folder, staged) from None
                 _take_away(staged, folder)
@@ -148,7 +160,8 @@ class Folder:
             # What is raised after the call below began, and is not the call's own refusal, leaves the outcome open.
             try:
                 try:
-                    os.rename(staged, name, src_dir_fd=folder, dst_dir_fd=folder)
+                    with self._noted(folder, name):
+                        os.rename(staged, name, src_dir_fd=folder, dst_dir_fd=folder)
                 except OSError as error:
                     raise self._refused(error, folder, staged) from None
                 _sync(folder)
@@ -163,12 +176,14 @@ class Folder:
         with self._opened() as folder:
             try:
                 try:
-                    os.unlink(name, dir_fd=folder)
+                    with self._noted(folder, name):
+                        os.unlink(name, dir_fd=folder)
                 except FileNotFoundError:
                     return
                 except OSError as error:
                     raise self._refused(error, folder) from None
-                _take_away(lock, folder)
+                with self._noted(folder, lock):
+                    _take_away(lock, folder)
                 _sync(folder)
             except (OSError, KeyboardInterrupt) as error:
                 raise self._unknown(error, folder) from None
@@ -213,9 +228,13 @@ class Folder:
             raise FilesystemError(f"Cannot look at the record: {why(error)}.") from None
 
     def _open_lock(self, lock: str) -> int:
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         try:
-            return os.open(f"{self.path}/{lock}", flags, _FILE_MODE)
+            try:
+                return os.open(f"{self.path}/{lock}", flags)
+            except FileNotFoundError:
+                with self._noted(self.path, lock):
+                    return os.open(f"{self.path}/{lock}", flags | os.O_CREAT, _FILE_MODE)
         except OSError as error:
             raise FilesystemError(f"Cannot open the record's lock: {why(error)}.") from None
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from phelix_core.checks import Surface
 from phelix_core.clock import Clock, SystemClock
 from phelix_core.frozen import frozen
+from phelix_core.sessions.listing import Progress
 from phelix_core.sessions.model import Actor
 from phelix_core.sessions.store import SessionStore
 from phelix_core.sessions.transitions import Stamp
@@ -30,6 +31,7 @@ class Environment:
     clock: Clock
     mint: Callable[[], str]
     sessions: SessionStore
+    progress: Progress | None = None
 
     @property
     def arc(self) -> "ArcStore":
@@ -62,7 +64,12 @@ def random_hex() -> str:
 
 
 def open_environment(
-    settings: Settings, surface: Surface, *, clock: Clock | None = None, mint: Callable[[], str] = random_hex
+    settings: Settings,
+    surface: Surface,
+    *,
+    clock: Clock | None = None,
+    mint: Callable[[], str] = random_hex,
+    progress: Progress | None = None,
 ) -> Environment:
     """Wire the stores of one data directory; touches no file."""
     clock = clock or SystemClock()
@@ -71,5 +78,6 @@ def open_environment(
         surface=surface,
         clock=clock,
         mint=mint,
-        sessions=SessionStore(f"{settings.data_dir}/sessions", clock),
+        sessions=SessionStore(f"{settings.data_dir}/sessions", clock, f"{settings.data_dir}/cache"),
+        progress=progress,
     )

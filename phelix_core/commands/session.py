@@ -2,17 +2,18 @@
 
 from typing import Annotated, Final
 
-from phelix_core.checks import NATURAL, Help, Surface, one_of
+from phelix_core.checks import NATURAL, Help, Only, Surface, one_of
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.registry import Effect, command
 from phelix_core.commands.session_fields import SessionId
-from phelix_core.errors import InvalidArgument, PhelixError
+from phelix_core.errors import InvalidArgument
 from phelix_core.frozen import frozen
 from phelix_core.redaction import free_text
 from phelix_core.sessions import model
+from phelix_core.sessions.listing import Wanted, summary_of
 from phelix_core.sessions.model import Session
 from phelix_core.sessions.references import ResolvedReferences, resolve
-from phelix_core.sessions.summary import SessionSummary, summarise
+from phelix_core.sessions.summary import SessionSummary
 from phelix_core.strictjson import plain
 
 _LIST_LIMIT: Final = 100
@@ -35,6 +36,7 @@ class ListSessions:
     status: Annotated[str | None, one_of(*model.STATUSES), Help("Only sessions of this status")] = None
     app: Annotated[str | None, free_text(model.APP_CAP), Help("Only sessions of this application")] = None
     limit: Annotated[int | None, NATURAL, Help("At most so many rows; 0 means all")] = None
+    check: Annotated[bool, Only(Surface.TUI), Help("Compare every file with the index first")] = False
 
 
 @frozen
@@ -80,21 +82,16 @@ def show_session(request: ShowSession, env: Environment) -> ShownSession:
 
 @command("session list", effect=Effect.READ)
 def list_sessions(request: ListSessions, env: Environment) -> SessionList:
-    """Read all records; a bad one is reported and hides no other."""
-    now_ms, rows, unreadable = env.clock.now_ms(), list[SessionSummary](), list[Unreadable]()
-    for session_id, found in env.sessions.load_all():
-        if isinstance(found, PhelixError):
-            unreadable.append(Unreadable(file=model.record_name(session_id), code=found.code))
-        elif request.status in (None, found.status) and request.app in (None, found.app):
-            rows.append(summarise(found, now_ms, env.settings.stale_after_ms))
-    rows.sort(key=lambda row: (row.created_at_ms, row.session_id), reverse=True)
-    limit = _list_limit(request.limit, env.surface) or len(rows)
-    return SessionList(
-        sessions=tuple(rows[:limit]),
-        count=min(limit, len(rows)),
-        truncated=len(rows) > limit,
-        unreadable=tuple(sorted(unreadable, key=lambda bad: bad.file)),
-    )
+    """Answer from the index; a record that cannot be read is reported and hides no other."""
+    now_ms, stale_after_ms = env.clock.now_ms(), env.settings.stale_after_ms
+    limit = _list_limit(request.limit, env.surface)
+    conditions = {"status = ?": request.status, "app = ?": request.app}
+    asked = {sql: value for sql, value in conditions.items() if value is not None}
+    wanted = Wanted(sql=" AND ".join(asked) or "1", values=tuple(asked.values()), limit=limit or None)
+    found = env.sessions.listed(wanted, check=request.check, progress=env.progress)
+    rows = tuple(summary_of(row, now_ms, stale_after_ms) for row in found.rows)
+    unreadable = tuple(Unreadable(file=model.record_name(bad), code=code) for bad, code in found.unreadable)
+    return SessionList(sessions=rows, count=len(rows), truncated=found.more, unreadable=unreadable)
 
 
 def _list_limit(asked: int | None, surface: Surface) -> int:

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator
 from phelix_core.clock import Clock
 from phelix_core.errors import NotFound, PhelixError, SessionCorrupt
 from phelix_core.files import Folder, UnreadableFile
+from phelix_core.sessions.listing import NOTES_FILE, Listed, Progress, Wanted
 from phelix_core.sessions.model import RECORD_NAME, Session, decode, encode, lock_name, record_name
+from phelix_core.touched import Touched
 
 _LEFTOVER_AGE_S = 3_600
 
@@ -23,8 +25,10 @@ def _is_foreign_leftover(name: str) -> bool:
 class SessionStore:
     """Session records in one folder."""
 
-    def __init__(self, folder: str, clock: Clock) -> None:
-        self._folder = Folder(folder, clock)
+    def __init__(self, folder: str, clock: Clock, cache: str) -> None:
+        self._cache = cache
+        self._notes = Touched(f"{cache}/{NOTES_FILE}", clock)
+        self._folder = Folder(folder, clock, self._notes)
         self._clock = clock
         # The record seen last and its bytes: a process that works on one session parses it once, not at every step.
         self._seen: tuple[bytes, Session] | None = None
@@ -65,6 +69,14 @@ class SessionStore:
                 continue
             except PhelixError as error:
                 yield session_id, error
+
+    def listed(self, wanted: Wanted, *, check: bool = False, progress: Progress | None = None) -> Listed:
+        """Answer a listing from the index; `check` compares every file first. Raises `FilesystemError`."""
+        from phelix_core.sessions.index import SessionIndex  # noqa: PLC0415 - only listings pay for SQLite
+
+        self._folder.require_listable()
+        index = SessionIndex(self.path, self._cache, self._clock, self.load, self._notes)
+        return index.list(wanted, check=check, progress=progress)
 
     def create(self, session: Session) -> Session:
         """Write a new record; an existing id is `AlreadyExists`."""

@@ -1,0 +1,74 @@
+"""What a listing asks and what it answers: plain values between a command and whatever answers it."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from phelix_core.frozen import frozen
+from phelix_core.sessions.model import Actor, Checkpoint
+from phelix_core.sessions.staleness import why_stale
+from phelix_core.sessions.summary import ReferenceCounts, SessionSummary
+from phelix_core.strictjson import loads
+
+Value = None | int | float | str | bytes
+Row = tuple[Any, ...]
+"""One record as the index keeps it, in the order of `COLUMNS`."""
+Progress = Callable[[int, int], None]
+"""Told how many records were read so far, of how many."""
+
+NOTES_FILE: Final = "sessions.touched"
+"""Where writers note which records they touched, in the cache folder."""
+
+COLUMNS: Final = (
+    "id", "mtime_ns", "size", "inode", "code", "status", "title", "project", "app", "actor", "actor_id",
+    "authenticated", "rev", "created_at_ms", "updated_at_ms", "has_checkpoint", "step", "note", "checkpoint_at_ms",
+    "checkpoint_seq", "final_result", "plans", "operations", "deployments", "reference_ids", "haystack", "extra",
+    "last_event_ms", "app_folded", "project_folded", "actor_folded", "step_folded", "title_folded", "result_folded",
+)  # fmt: skip
+PLACE: Final = {name: place for place, name in enumerate(COLUMNS)}
+
+
+@frozen
+class Wanted:
+    """Which rows: a condition over `COLUMNS` with its values, and at most how many (None: all)."""
+
+    sql: str = "1"
+    values: tuple[Value, ...] = ()
+    limit: int | None = None
+
+
+@frozen
+class Listed:
+    """Rows newest first, whether more matched, and the records that cannot be read: id and code."""
+
+    rows: tuple[Row, ...]
+    more: bool
+    unreadable: tuple[tuple[str, str], ...]
+
+
+def summary_of(row: Row, now_ms: int, stale_after_ms: int) -> SessionSummary:
+    """The summary that a row holds, its staleness computed now."""
+    (session_id, _, _, _, _, status, title, project, app, actor, actor_id, authenticated, rev, created_at_ms,
+     updated_at_ms, has_checkpoint, step, note, at_ms, seq, final_result, plans, operations, deployments, _, _, extra,
+     last_event_ms, *_) = row  # fmt: skip
+    kept: Any = loads(extra.encode()) if extra else {}
+    point = (
+        Checkpoint(step=step, note=note, at_ms=at_ms, seq=seq, extra=kept.get("checkpoint", {}))
+        if has_checkpoint
+        else None
+    )
+    return SessionSummary(
+        session_id=session_id,
+        status=status,
+        title=title,
+        project=project,
+        app=app,
+        actor=Actor(type=actor, id=actor_id, authenticated=bool(authenticated), extra=kept.get("actor", {})),
+        rev=rev,
+        created_at_ms=created_at_ms,
+        updated_at_ms=updated_at_ms,
+        checkpoint=point,
+        final_result=final_result,
+        references=ReferenceCounts(plans=plans, operations=operations, deployments=deployments),
+        stale=why_stale(status, last_event_ms, now_ms, stale_after_ms),
+        last_event_ms=last_event_ms,
+    )

@@ -1,0 +1,124 @@
+"""The typed face of apsw: open, ask, change in one immediate transaction with a fair retry.
+
+Nothing else imports apsw. Every statement is fetched whole, so that no cursor outlives its transaction.
+The built-in busy handler lets old waiters starve; BEGIN is retried here, with jitter and a deadline.
+Source: queue page, Store; speed page, facts.
+"""
+
+import os
+import stat
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Final, cast
+
+import apsw
+
+from phelix_core.clock import Clock
+from phelix_core.errors import StoreBusy
+
+Value = None | int | float | str | bytes
+Row = tuple[Any, ...]
+
+MEMORY: Final = ":memory:"
+"""The path of a database that lives as long as its connection."""
+BUSY_DEADLINE_S: Final = 10.0
+_SHORTEST_WAIT_S: Final = 0.0002
+_LONGEST_WAIT_S: Final = 0.004
+
+
+class DatabaseUnusable(Exception):
+    """The file is no database that can be used: absent, damaged, not a regular file, or not permitted."""
+
+
+class Database:
+    """One connection; not shared between threads."""
+
+    def __init__(self, path: str, clock: Clock, *, read_only: bool = False) -> None:
+        if path != MEMORY:
+            _require_regular(path, may_be_absent=not read_only)
+        flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+        self._clock = clock
+        try:
+            self._connection: Any = apsw.Connection(path, flags=flags | apsw.SQLITE_OPEN_NOFOLLOW)
+        except apsw.Error as error:
+            raise DatabaseUnusable(_told(error)) from None
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with suppress(apsw.Error):
+            self._connection.close()
+
+    def ask(self, sql: str, values: Sequence[Value] = ()) -> list[Row]:
+        """All rows of one statement; raises `DatabaseUnusable` or `StoreBusy`."""
+        try:
+            return cast("list[Row]", self._connection.execute(sql, values).fetchall())
+        except apsw.BusyError:
+            raise StoreBusy from None
+        except apsw.Error as error:
+            raise DatabaseUnusable(_told(error)) from None
+
+    def many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
+        """One statement for each of `rows`, inside a transaction of the caller's."""
+        try:
+            for _ in self._connection.executemany(sql, rows):
+                pass
+        except apsw.Error as error:
+            raise DatabaseUnusable(_told(error)) from None
+
+    def script(self, text: str) -> None:
+        """Several statements, each to its end: apsw runs a text only as far as its first row."""
+        try:
+            for _ in self._connection.execute(text):
+                pass
+        except apsw.BusyError:
+            raise StoreBusy from None
+        except apsw.Error as error:
+            raise DatabaseUnusable(_told(error)) from None
+
+    @contextmanager
+    def immediate(self, deadline_s: float = BUSY_DEADLINE_S) -> Generator[None]:
+        """One write transaction: committed whole, or rolled back whole on any exception."""
+        self._begin(deadline_s)
+        try:
+            yield
+        except BaseException:
+            with suppress(apsw.Error):
+                self._connection.execute("ROLLBACK")
+            raise
+        self.ask("COMMIT")
+
+    def _begin(self, deadline_s: float) -> None:
+        deadline = self._clock.monotonic() + deadline_s
+        while True:
+            try:
+                self.ask("BEGIN IMMEDIATE")
+            except StoreBusy:
+                if self._clock.monotonic() >= deadline:
+                    raise
+                share = os.urandom(1)[0] / 255
+                self._clock.sleep(_SHORTEST_WAIT_S + share * (_LONGEST_WAIT_S - _SHORTEST_WAIT_S))
+            else:
+                return
+
+
+def engine_version() -> str:
+    """The version of the SQLite inside."""
+    return apsw.sqlite_lib_version()
+
+
+def _told(error: apsw.Error) -> str:
+    return type(error).__name__.removesuffix("Error").lower()
+
+
+def _require_regular(path: str, *, may_be_absent: bool) -> None:
+    """A FIFO would block the open; a folder or a device is no database."""
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        if may_be_absent:
+            return
+        raise DatabaseUnusable("absent") from None
+    except OSError as error:
+        raise DatabaseUnusable(os.strerror(error.errno or 0)) from None
+    if not stat.S_ISREG(found.st_mode):
+        raise DatabaseUnusable("not a regular file")
