@@ -10,10 +10,10 @@ import fcntl
 import os
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Final
 
 from phelix_core.clock import Clock
+from phelix_core.frozen import frozen
 
 _TRIES: Final = 8
 _PAUSE_S: Final = 0.0005
@@ -21,7 +21,7 @@ _LONGEST: Final = 4 << 20
 """Bytes of notes beyond which a reader that is far behind does better to compare everything."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Note:
     """One change: the name, and the folder's mtime in nanoseconds before and after."""
 
@@ -110,7 +110,8 @@ def _parsed(data: bytes) -> list[Note]:
         parts = line.split()
         if len(parts) != 3 or not (parts[1].isdigit() and parts[2].isdigit()):  # noqa: PLR2004 - name, before, after
             break
-        notes.append(Note(parts[0].decode("utf-8", "replace"), int(parts[1]), int(parts[2])))
+        name, before, after = parts
+        notes.append(Note(name=name.decode("utf-8", "replace"), before_ns=int(before), after_ns=int(after)))
     return notes
 
 

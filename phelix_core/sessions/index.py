@@ -186,10 +186,8 @@ class SessionIndex:
             return False
         finally:
             os.close(descriptor)
-        if (
-            head is None
-            or (head.startswith(b"SQLite format 3\0")
-            and head[68:72] not in (bytes(4), APPLICATION_ID.to_bytes(4, "big")))
+        if head is None or (
+            head.startswith(b"SQLite format 3\0") and head[68:72] not in (bytes(4), APPLICATION_ID.to_bytes(4, "big"))
         ):
             return False
         for suffix in ("", "-wal", "-shm"):

@@ -229,8 +229,12 @@ def test_our_own_writers_spare_the_index_the_comparison_of_all_files(folder: Fol
     folder.store.update(session(2).session_id, lambda found: step(found, "third"))
     reads: list[str] = []
     index: Any = folder.index()
-    load = index._read
-    index._read = lambda session_id: (reads.append(session_id), load(session_id))[1]
+
+    def read(session_id: str) -> Session:
+        reads.append(session_id)
+        return folder.store.load(session_id)
+
+    index._read = read
     index._compare_all = None  # calling it would raise
     found = index.list(ALL)
     steps = [(row[0], row[PLACE["step"]]) for row in found.rows if row[PLACE["step"]]]
@@ -238,14 +242,27 @@ def test_our_own_writers_spare_the_index_the_comparison_of_all_files(folder: Fol
     assert sorted(reads) == [session(1).session_id, session(2).session_id]
 
 
+def note(name: str, before_ns: int, after_ns: int) -> Note:
+    return Note(name=name, before_ns=before_ns, after_ns=after_ns)
+
+
 def test_a_chain_of_notes_joins_only_what_nobody_else_came_between() -> None:
-    notes = [Note("a", 10, 20), Note("b", 20, 30)]
+    notes = [note("a", 10, 20), note("b", 20, 30)]
     assert chained(notes, 10, 30) == {"a", "b"}
     assert chained(notes, 20, 30) == {"b"}
     assert chained(notes, 10, 31) is None
-    assert chained([Note("a", 10, 20), Note("b", 21, 30)], 10, 30) is None
+    assert chained([note("a", 10, 20), note("b", 21, 30)], 10, 30) is None
     assert chained([], 10, 10) == set()
     assert chained([], 10, 11) is None
+
+
+def sqlite(path: Path, sql: str, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE) -> list[Any]:
+    """What another program's SQLite does to a file."""
+    connection: Any = apsw.Connection(str(path), flags=flags)
+    try:
+        return connection.execute(sql).fetchall()
+    finally:
+        connection.close()
 
 
 def _garbage(path: Path) -> None:
@@ -257,9 +274,7 @@ def _half_written(path: Path) -> None:
 
 
 def _another_version(path: Path) -> None:
-    connection = apsw.Connection(str(path))
-    connection.execute("PRAGMA user_version=99; DROP TABLE rows; CREATE TABLE rows (other TEXT)").fetchall()
-    connection.close()
+    sqlite(path, "PRAGMA user_version=99; DROP TABLE rows; CREATE TABLE rows (other TEXT)")
 
 
 def _empty(path: Path) -> None:
@@ -274,8 +289,8 @@ def test_a_damaged_index_is_made_anew(folder: Folder, befall: Callable[[Path], N
     folder.forget_wal()
     befall(folder.cache / INDEX_FILE)
     folder.agrees()
-    connection = apsw.Connection(str(folder.cache / INDEX_FILE), flags=apsw.SQLITE_OPEN_READONLY)
-    assert connection.execute("SELECT count(*) FROM rows").fetchall() == [(30,)]
+    found = sqlite(folder.cache / INDEX_FILE, "SELECT count(*) FROM rows", apsw.SQLITE_OPEN_READONLY)
+    assert found == [(30,)]
 
 
 def _fifo(path: Path) -> None:
@@ -295,9 +310,7 @@ def _link(path: Path) -> None:
 
 def _others(path: Path) -> None:
     path.unlink()
-    connection = apsw.Connection(str(path))
-    connection.execute("PRAGMA application_id=7; CREATE TABLE precious (word TEXT)").fetchall()
-    connection.close()
+    sqlite(path, "PRAGMA application_id=7; CREATE TABLE precious (word TEXT)")
 
 
 @pytest.mark.parametrize("befall", [_fifo, _directory, _link, _others])
@@ -381,9 +394,8 @@ def test_the_index_holds_what_the_filter_language_asks_it_for(folder: Folder) ->
     record = folder.store.load(session(1).session_id)
     good = filters.filterable(record.session_id, summarise(record, 0, 1_000))
     assert tuple(row[PLACE[name]] for name in filters.COLUMNS) == filters.columns_of(good)
-    connection = apsw.Connection(str(folder.cache / INDEX_FILE), flags=apsw.SQLITE_OPEN_READONLY)
-    names = ", ".join(filters.COLUMNS)
-    (bad,) = connection.execute(f"SELECT {names} FROM rows WHERE code IS NOT NULL").fetchall()
+    asked = f"SELECT {', '.join(filters.COLUMNS)} FROM rows WHERE code IS NOT NULL"
+    (bad,) = sqlite(folder.cache / INDEX_FILE, asked, apsw.SQLITE_OPEN_READONLY)
     assert bad == filters.columns_of(filters.filterable(session(2).session_id, BadRecord("SESSION_CORRUPT")))
 
 
