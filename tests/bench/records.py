@@ -60,7 +60,7 @@ def _edited(folder: str, name: str) -> bytes:
 
 
 def _works(scratch: str, events: int, sessions: int) -> dict[str, Callable[[], None]]:
-    store = SessionStore(f"{scratch}/sessions", SystemClock())
+    store = SessionStore(f"{scratch}/sessions", SystemClock(), f"{scratch}/cache")
     hand = f"{scratch}/by-hand"
     os.mkdir(hand)
     written: dict[str, bytes] = {}

@@ -38,7 +38,7 @@ WORDS: dict[str, dict[str, object]] = {
 def environment(data_dir: str, store: str) -> Environment:
     """The command line's environment on a real clock over `store`."""
     env = open_environment(Settings(data_dir=data_dir), Surface.CLI)
-    return replace(env, sessions=STORES[store](f"{data_dir}/sessions", SystemClock()))
+    return replace(env, sessions=STORES[store](f"{data_dir}/sessions", SystemClock(), f"{data_dir}/cache"))
 
 
 def write(case: dict[str, Any]) -> dict[str, Any]:
