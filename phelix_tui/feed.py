@@ -18,7 +18,8 @@ from phelix_core.cli.main import unforeseen
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.registry import load_command
 from phelix_core.commands.run import run
-from phelix_core.commands.session import SessionList, ShownSession
+from phelix_core.commands.session import ShownSession
+from phelix_core.commands.session_listing import SessionList
 from phelix_core.errors import NotFound, PhelixError, SessionCorrupt
 from phelix_core.sessions.model import RECORD_NAME
 from phelix_core.sessions.summary import summarise

@@ -108,7 +108,7 @@ def _called(call: Call) -> int:
         status = _start(PROGRAMS[call.command.name])(request, settings)
         with _answering():
             return status
-    env = open_environment(settings, Surface.CLI)
+    env = open_environment(settings, Surface.CLI, progress=_tell_progress if _is_watched() else None)
     envelope = run(call.command, call.raw, env, dry_run=call.dry_run, expect_digest=call.expect_digest)
     if envelope.error is None and not call.json:
         from phelix_core.cli.render import print_result  # noqa: PLC0415 - a JSON answer needs no rendering
@@ -117,6 +117,17 @@ def _called(call: Call) -> int:
             print_result(envelope.result, call, settings)
         return envelope.exit_code
     return _print(envelope, as_json=call.json, no_color=call.no_color)
+
+
+def _is_watched() -> bool:
+    """Whether a person looks at stderr; it may be closed."""
+    return sys.stderr is not None and sys.stderr.isatty()  # pyright: ignore[reportUnnecessaryComparison]
+
+
+def _tell_progress(done: int, of: int) -> None:
+    """One line on a terminal's stderr while the index is first made, gone when it is done."""
+    sys.stderr.write("\r\x1b[K" if done >= of else f"\rReading the records: {done:,} of {of:,}")
+    sys.stderr.flush()
 
 
 def _start(program: str):  # noqa: ANN202 - a program's main, known only at the call

@@ -16,7 +16,8 @@ from phelix_core.clock import SystemClock
 from phelix_core.commands.demo import DemoWritten
 from phelix_core.commands.doctor import Examination
 from phelix_core.commands.preview import WritePlan
-from phelix_core.commands.session import SessionList, ShownSession
+from phelix_core.commands.session import ShownSession
+from phelix_core.commands.session_listing import SessionList
 from phelix_core.commands.session_pruning import Pruned
 from phelix_core.envelope import Envelope
 from phelix_core.sessions.model import ACTIVE, Session

@@ -22,7 +22,7 @@ from phelix_core.frozen import REQUIRED, frozen, members_of
 CATALOGUE: Mapping[str, str] = {
     "session create": "phelix_core.commands.session_creation:create_session",
     "session show": "phelix_core.commands.session:show_session",
-    "session list": "phelix_core.commands.session:list_sessions",
+    "session list": "phelix_core.commands.session_listing:list_sessions",
     "session checkpoint": "phelix_core.commands.session_updates:checkpoint_session",
     "session complete": "phelix_core.commands.session_updates:complete_session",
     "session fail": "phelix_core.commands.session_updates:fail_session",

@@ -17,7 +17,7 @@ from phelix_core.commands.demo import DemoFleet
 from phelix_core.commands.environment import Environment, open_environment
 from phelix_core.commands.registry import load_command
 from phelix_core.commands.run import run
-from phelix_core.commands.session import SessionList
+from phelix_core.commands.session_listing import SessionList
 from phelix_core.settings import Settings
 from tests.tui.pty_terminal import PtyTerminal
 

@@ -14,7 +14,7 @@ import pytest
 from phelix_core.checks import Surface
 from phelix_core.clock import SystemClock
 from phelix_core.commands.environment import open_environment
-from phelix_core.commands.session import SessionList
+from phelix_core.commands.session_listing import SessionList
 from phelix_core.errors import NotFound, PhelixError
 from phelix_core.sessions import transitions
 from phelix_core.sessions.index import INDEX_FILE, WORTH_AN_INDEX, SessionIndex

@@ -137,7 +137,7 @@ def test_each_surface_has_exactly_the_fields_that_are_declared_for_it(name: str)
     command = COMMANDS[name]
     everywhere = {field.name for field in command.fields(Surface.CLI)}
     assert {field.name for field in command.fields(Surface.TUI)} == everywhere
-    assert everywhere - {field.name for field in command.fields(Surface.MCP)} <= {"if_rev"}
+    assert everywhere - {field.name for field in command.fields(Surface.MCP)} <= {"if_rev", "where", "check"}
 
 
 def test_every_command_that_stores_is_tried_on_every_surface() -> None:
