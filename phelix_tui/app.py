@@ -27,7 +27,7 @@ from phelix_tui.actions import SESSION_ACTIONS, Action, Target, why_not
 from phelix_tui.arrangement import Patch
 from phelix_tui.desk import Desk, is_writable
 from phelix_tui.feed import Feed
-from phelix_tui.guard import GuardedApp
+from phelix_tui.fitting import FittingApp
 from phelix_tui.messages import SnapshotFailed, SnapshotLoaded, SnapshotPatched
 from phelix_tui.screens.confirm import CommandForm, ConfirmScreen, Outcome, Proposal, ProposalDialog, finished_line
 from phelix_tui.screens.conflict import ConflictScreen, text_of
@@ -41,7 +41,7 @@ from phelix_tui.widgets.pages import cell
 from phelix_tui.widgets.rowlist import Cell
 
 
-class ConsoleApp(GuardedApp[int]):
+class ConsoleApp(FittingApp[int]):
     """The operator's console over one data directory."""
 
     TITLE = "phelix"

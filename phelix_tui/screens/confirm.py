@@ -116,7 +116,8 @@ class ProposalDialog(Dialog[Outcome | Proposal]):
         elif reason is not None:
             bar.show([cell(" ✗ ", "error"), Cell(visible(reason), "error")])
         elif self.fresh():
-            bar.show([cell(f" ✓ unchanged since rev {self.target.rev}", "ok")], [cell(f" {self.HINT} ", "muted")])
+            unchanged = cell(f" ✓ unchanged since rev {self.target.rev}", "ok")
+            bar.show([unchanged], [cell(f" {self.HINT} ", "muted")], keeps="left")
         elif found is None:
             bar.show([cell(" ✗ the record has gone", "error")])
         elif isinstance(found, BadRecord):

@@ -171,7 +171,9 @@ class FleetRoom(Room):
         shown, known = fleet.row_count, len(arrangement)
         number = f"{shown:,}/{known:,}" if arrangement.wanted else f"{known:,}"
         counted = [*self.count_cells(), cell(f"{number} sessions ")]
-        self.query_one("#title", Bar).show(self.title_cells(), counted, right_first=True)
+        if not self._loaded:
+            counted = [cell("sessions unknown " if self._failure else "reading… ")]
+        self.query_one("#title", Bar).show(self.title_cells(), counted, keeps="right")
         self.query_one("#state", Bar).show(*self._state())
         self.query_one("#state", Bar).display = bool(self._state()[0])
         fleet.placeholder = self._placeholder()

@@ -66,16 +66,16 @@ def _key_lines(bindings: Iterable[Binding]) -> list[TextLine]:
     for binding in bindings:
         if binding.description:
             keys.setdefault(binding.description, []).append(_KEY_NAMES.get(binding.key, binding.key))
-    return [line(cell(f"{' '.join(names):<18}", "accent"), cell(told)) for told, names in keys.items()]
+    return [line(cell(f"{' '.join(names):<18}", "accent"), cell(told), hang=18) for told, names in keys.items()]
 
 
 def _signs() -> list[TextLine]:
     states = [
-        line(cell(f"{looks.glyph} {looks.word:<12}", looks.role), cell(_MEANINGS[name]))
+        line(cell(f"{looks.glyph} {looks.word:<12}", looks.role), cell(_MEANINGS[name]), hang=14)
         for name, looks in STATES.items()
     ]
     references = [
-        line(cell(f"{glyph} {word:<12}", role), cell(_MEANINGS[state]))
+        line(cell(f"{glyph} {word:<12}", role), cell(_MEANINGS[state]), hang=14)
         for state, (glyph, word, role) in REFERENCE_LOOKS.items()
     ]
     return [*states, line(), *references]

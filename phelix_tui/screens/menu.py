@@ -43,8 +43,8 @@ class ActionMenu(Dialog[Action]):
         """Fill the list; a disabled action is muted and says why."""
         self.query_one("#menu-title", Bar).show([cell(" Act on ", "bold"), Cell(self._title)])
         closing = " esc back "
-        hint = "press a key, or enter on a line" if self._reason is None else "nothing can be done here now"
-        self.query_one("#menu-hint", Bar).show([cell(f" {hint}")], [cell(closing)])
+        hint = cell(" press a key, or enter on a line") if self._reason is None else cell(f" {visible(self._reason)}")
+        self.query_one("#menu-hint", Bar).show([hint], [cell(closing)], keeps="left")
         menu = self.query_one("#menu-list", RowList)
         menu.set_rows([self._row(action) for action in self._actions.values()])
         menu.focus()

@@ -5,7 +5,7 @@ roles; themes give them colours.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from rich.segment import Segment
 from rich.style import Style
@@ -20,6 +20,8 @@ from phelix_tui.cells import cell_width, fit
 from phelix_tui.theming import role_colour
 from phelix_tui.widgets.rowlist import Cell
 from phelix_tui.wrapping import TextLine, wrapped
+
+Side = Literal["left", "right"]
 
 
 class RoleStyles:
@@ -47,9 +49,10 @@ class RoleStyles:
 
 
 class Bar(Widget):
-    """One line: cells on the left, cells on the right, the left giving way where both do not fit.
+    """One line: cells on the left, cells on the right.
 
-    On a bar that the right alone would fill, the right is left out, unless it comes first.
+    Where both do not fit the left gives way, unless the right would leave it nothing; a bar that `keeps` one
+    side gives all the room to that one.
     """
 
     ALLOW_SELECT = False
@@ -61,12 +64,12 @@ class Bar(Widget):
         super().__init__(id=id, classes=classes)
         self._left: tuple[Cell, ...] = ()
         self._right: tuple[Cell, ...] = ()
-        self._right_first = False
+        self._keeps: Side | None = None
         self._styles = RoleStyles(self)
 
-    def show(self, left: Sequence[Cell], right: Sequence[Cell] = (), *, right_first: bool = False) -> None:
+    def show(self, left: Sequence[Cell], right: Sequence[Cell] = (), *, keeps: Side | None = None) -> None:
         """Set what the bar says; repaints only if it says something else."""
-        self._right_first = right_first
+        self._keeps = keeps
         said = (tuple(left), tuple(right))
         if said != (self._left, self._right):
             self._left, self._right = said
@@ -88,7 +91,8 @@ class Bar(Widget):
         if y:
             return Strip.blank(width)
         right = sum(cell_width(cell.text) for cell in self._right)
-        kept = self._right if right + 1 < width or self._right_first else ()
+        least = sum(cell_width(cell.text) for cell in self._left) if self._keeps == "left" else 1
+        kept = self._right if right + least < width or self._keeps == "right" else ()
         right = min(right, width) if kept else 0
         gap = min(1, width - right) if kept else 0
         segments = self._segments(self._left, width - right - gap)

@@ -33,7 +33,7 @@ def console(data_dir: Path, *argv: str, cols: int = 80, rows: int = 24, **enviro
 
 def ready(terminal: PtyTerminal) -> None:
     """Wait until the records are on the screen and the watch stands."""
-    terminal.wait_for(lambda terminal: re.search(r"[1-9]\d* sessions", terminal.text), 20)
+    terminal.wait_for(lambda terminal: re.search(r"[1-9][\d,]* sessions", terminal.text), 20)
     terminal.wait_for("watch ", 20)
 
 

@@ -380,6 +380,7 @@ async def test_a_sessions_folder_that_is_a_file_is_an_error_and_no_empty_list(tm
     async with stage.app() as (app, pilot):
         assert "could not be read" in fleet_of(app).placeholder
         assert "FILESYSTEM_ERROR" in bar(app, "state")
+        assert "sessions unknown" in bar(app, "title"), "not 0: nobody knows"
         assert "No sessions yet" not in page(app, "preview")
         (stage.data_dir / "sessions").unlink()
         await until(pilot, lambda: "No sessions yet" in fleet_of(app).placeholder, "it heals by itself", 8)
@@ -530,3 +531,18 @@ async def test_every_screen_survives_every_size(stage: Stage, size: tuple[int, i
         assert screen.query_one("#cancel", Button).has_focus
         await pilot.press("escape")
         await home(app, pilot)
+
+
+async def test_the_keyboard_works_again_after_the_screen_was_too_small_for_it(stage: Stage) -> None:
+    async with stage.app(80, 24) as (app, pilot):
+        await pilot.resize_terminal(1, 1)
+        await pilot.pause(0.15)
+        await pilot.resize_terminal(80, 24)
+        await until(pilot, lambda: fleet_of(app).has_focus, "the list has the focus again")
+        await pilot.press("j", "enter")
+        screen = await opened(pilot, SessionRoom)
+        assert screen.selected_id() == fleet_of(app).rows[1].id
+        await pilot.resize_terminal(1, 1)
+        await pilot.pause(0.15)
+        await pilot.resize_terminal(80, 24)
+        await until(pilot, lambda: screen.query_one("#story").has_focus, "the page has the focus again")

@@ -42,8 +42,8 @@ async def test_a_bar_is_as_wide_as_it_is_whatever_it_says(width: int) -> None:
     async with app.run_test(size=(width, 10)) as pilot:
         bar = app.query_one(Bar)
         for text in ALL:
-            for first in (False, True):
-                bar.show([cell(visible(text[:100]))], [cell(visible(text[:9])), cell(" end ")], right_first=first)
+            for keeps in (None, "left", "right"):
+                bar.show([cell(visible(text[:100]))], [cell(visible(text[:9])), cell(" end ")], keeps=keeps)
                 await pilot.pause()
                 assert cell_len(drawn(bar)) == width
 
@@ -56,8 +56,10 @@ async def test_the_side_that_comes_first_is_kept_and_stands_apart() -> None:
         assert drawn(bar) == "a very lon… 5 stale "
         bar.show([cell("left")], [cell("a right side that is too long")])
         assert drawn(bar) == "left                "
-        bar.show([cell("left")], [cell("a right side that is too long")], right_first=True)
+        bar.show([cell("left")], [cell("a right side that is too long")], keeps="right")
         assert drawn(bar) == "a right side that i…"
+        bar.show([cell("✓ all of the left")], [cell("hint")], keeps="left")
+        assert drawn(bar) == "✓ all of the left   "
 
 
 async def test_a_page_repaints_the_lines_that_say_something_else_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
