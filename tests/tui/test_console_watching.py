@@ -1,5 +1,6 @@
 """Operators' stories that only look: finding, reading, waiting, and what the screen says where nothing can be done."""
 
+import asyncio
 import os
 import shutil
 from pathlib import Path
@@ -466,8 +467,9 @@ async def test_a_new_order_waits_while_the_cursor_moves_and_one_key_applies_it(s
         await pilot.press("j")
         order = [row.id for row in fleet_of(app).rows]
         newcomer = agent_does(stage, "session create", title="newcomer").session_id
-        while "waiting" not in bar(app, "state"):
-            await pilot.press("j", "k")  # somebody is reading
+        async with asyncio.timeout(5):
+            while "waiting" not in bar(app, "state"):
+                await pilot.press("j", "k")  # somebody is reading
         assert [row.id for row in fleet_of(app).rows] == order
         assert "1 waiting to be reordered · R applies" in bar(app, "state")
         await pilot.press("R")
@@ -487,8 +489,9 @@ async def test_content_is_repainted_at_once_while_the_order_waits(stage: Stage) 
     async with stage.app() as (app, pilot):
         session_id = next(row.id for row in fleet_of(app).rows if row_of(app, row.id).state == "active")
         agent_does(stage, "session checkpoint", session_id=session_id, step="step nine")
-        while "step nine" not in line_of(app, session_id):
-            await pilot.press("j", "k")
+        async with asyncio.timeout(5):
+            while "step nine" not in line_of(app, session_id):
+                await pilot.press("j", "k")
 
 
 # Small screens
