@@ -7,7 +7,7 @@ import asyncio
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual import on
 from textual.app import SystemCommand
@@ -20,25 +20,24 @@ from phelix_core.cli.main import unforeseen
 from phelix_core.clock import Clock
 from phelix_core.commands.environment import Environment, open_environment
 from phelix_core.commands.programs import OpenConsole
-from phelix_core.errors import InvalidArgument, SessionConflict
+from phelix_core.errors import InvalidArgument
 from phelix_core.settings import Settings
 from phelix_core.text import visible
-from phelix_tui.actions import SESSION_ACTIONS, Action, Target, why_not
 from phelix_tui.arrangement import Patch
 from phelix_tui.desk import Desk, is_writable
 from phelix_tui.feed import Feed
 from phelix_tui.fitting import FittingApp
 from phelix_tui.messages import SnapshotFailed, SnapshotLoaded, SnapshotPatched
-from phelix_tui.screens.confirm import CommandForm, ConfirmScreen, Outcome, Proposal, ProposalDialog, finished_line
-from phelix_tui.screens.conflict import ConflictScreen, text_of
+from phelix_tui.screens.dialog import Dialog
 from phelix_tui.screens.fleet import FleetRoom
-from phelix_tui.screens.help import HelpScreen
-from phelix_tui.screens.menu import ActionMenu
 from phelix_tui.screens.room import Room
 from phelix_tui.screens.session import SessionRoom
 from phelix_tui.theming import DEFAULT_THEME, default_variables, load_themes
 from phelix_tui.widgets.pages import cell
 from phelix_tui.widgets.rowlist import Cell
+
+if TYPE_CHECKING:
+    from phelix_tui.acting import Acting
 
 
 class ConsoleApp(FittingApp[int]):
@@ -102,8 +101,8 @@ class ConsoleApp(FittingApp[int]):
         screen = self._in_front()
         if isinstance(screen, Room):
             screen.records_changed(changes, patch)
-        elif isinstance(screen, ProposalDialog):
-            screen.records_changed({screen.target.session_id} if changes is None else changes)
+        elif isinstance(screen, Dialog):
+            screen.records_changed(None if changes is None else changes.keys())
         self._tell_doctor()
         self._first_look.set()
 
@@ -176,8 +175,7 @@ class ConsoleApp(FittingApp[int]):
         if focused is not None:
             sections.append(("Moving about", _bindings(type(focused))))
         sections.append(("Everywhere", _bindings(type(self))))
-        target = self.desk.target(screen.selected_id())
-        self.push_dialog(HelpScreen(sections, why_not(target, self.desk.locked)))
+        self._acting().show_help(sections, self.desk.target(screen.selected_id()))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """What the palette offers besides themes."""
@@ -193,55 +191,13 @@ class ConsoleApp(FittingApp[int]):
     def action_act(self) -> None:
         """Open the action menu on the selected session."""
         screen = self.screen
-        if not isinstance(screen, Room):
-            return
-        target = self.desk.target(screen.selected_id())
-        reason = why_not(target, self.desk.locked)
-        title = visible(target.session_id) if target else visible("nothing")
+        if isinstance(screen, Room):
+            self._acting().show_menu(self.desk.target(screen.selected_id()))
 
-        def chosen(action: Action | None) -> None:
-            if action is not None and target is not None:
-                self._fill_in(action, target)
+    def _acting(self) -> "Acting":
+        from phelix_tui.acting import Acting  # noqa: PLC0415 - the dialogs are a tenth of the start
 
-        self.push_dialog(ActionMenu(title, SESSION_ACTIONS, reason), chosen)
-
-    def _fill_in(self, action: Action, target: Target) -> None:
-        def filled(answer: Outcome | Proposal | None) -> None:
-            if isinstance(answer, Proposal):
-                self.push_dialog(ConfirmScreen(self.desk, answer), self._answered)
-            else:
-                self._answered(answer)
-
-        self.push_dialog(CommandForm(self.desk, action, target), filled)
-
-    def _answered(self, answer: Outcome | Proposal | None) -> None:
-        """Tell what came of it; a conflict gets its own screen and is never retried by itself."""
-        if not isinstance(answer, Outcome):
-            return
-        error = answer.envelope.error
-        if isinstance(error, SessionConflict):
-            self.run_worker(self._conflict(answer), exit_on_error=False)
-            return
-        severity = "information" if error is None else "error"
-        self.notify(finished_line(answer), severity=severity, markup=False)
-
-    async def _conflict(self, outcome: Outcome) -> None:
-        proposal = outcome.proposal
-        session_id = proposal.target.session_id
-        current = await self.feed.look_at(session_id)
-        if current is not None:
-            self.post_message(SnapshotPatched({session_id: current}))
-
-        def chosen(answer: str | None) -> None:
-            if answer == "copy":
-                self.copy_to_clipboard(text_of(proposal))
-                self.notify("Your text went to the terminal's clipboard (OSC 52).", markup=False)
-            elif answer == "replan" and current is not None:
-                again = Proposal(proposal.action, Target(session_id, current), proposal.values)
-                self.push_dialog(ConfirmScreen(self.desk, again), self._answered)
-
-        reason = visible(str(outcome.envelope.failure()["message"]))
-        self.push_dialog(ConflictScreen(proposal, current, reason), chosen)
+        return Acting(self, self.desk, self.feed)
 
     def action_copy_id(self) -> None:
         """Copy the selected session's id."""

@@ -16,7 +16,6 @@ from rich.cells import cell_len
 from textual.pilot import Pilot
 
 from phelix_core.checks import Surface
-from phelix_core.commands.demo import DemoFleet
 from phelix_core.commands.environment import open_environment
 from phelix_core.commands.programs import OpenConsole
 from phelix_core.errors import FilesystemError
@@ -33,6 +32,8 @@ _PICTURE = (120, 40)
 @contextmanager
 def demo_fleet(settings: Settings, *, moves: bool) -> Generator[Settings]:
     """A seeded fleet in a temporary folder, moving by itself, gone afterwards."""
+    from phelix_core.commands.demo import DemoFleet  # noqa: PLC0415 - only a demo pays for it
+
     folder = tempfile.mkdtemp(prefix="phelix-demo-")
     done = Event()
     inside = replace(settings, data_dir=folder)

@@ -28,7 +28,13 @@ LARGEST_FILE = 64 * 1024
 NAME = full_match(r"[a-z][a-z0-9-]{0,39}", "a name of small letters, digits and hyphens")
 COLOUR = full_match(r"#[0-9a-fA-F]{6}", "a colour such as #7db8f0")
 Colour = Annotated[str, COLOUR]
-MaybeColour = Annotated[str | None, Check(lambda value: None if value is None else COLOUR.apply(value))]
+
+
+def _colour_or_none(value: str | None) -> str | None:
+    return None if value is None else COLOUR.apply(value)
+
+
+MaybeColour = Annotated[str | None, Check(_colour_or_none)]
 
 STAND_INS: Mapping[str, str] = MappingProxyType(
     {

@@ -5,7 +5,7 @@ applied or nothing is. Both watch the session they are about, and disable themse
 Source: console page, section 6.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
@@ -134,9 +134,9 @@ class ProposalDialog(Dialog[Outcome | Proposal]):
         """Whether the button works."""
         return self.plan is not None and self.fresh() and not self.desk.read_only and not self._applying
 
-    def records_changed(self, changes: Iterable[str]) -> None:
+    def records_changed(self, changes: Collection[str] | None) -> None:
         """Look again where the record this is about has changed."""
-        if self.target.session_id in changes and self.is_mounted:
+        if (changes is None or self.target.session_id in changes) and self.is_mounted:
             self.tell_guard()
 
     # What the operator does

@@ -1,5 +1,6 @@
 """The frame of every dialog: centred, above all else, closed by escape, never by a stray key."""
 
+from collections.abc import Collection
 from typing import ClassVar, Generic, TypeVar, cast
 
 from textual.app import App
@@ -18,6 +19,9 @@ class Dialog(ModalScreen[Answer], Generic[Answer]):
         """Close without an answer; harmless when it is closing already."""
         if self.is_current:
             self.dismiss(None)
+
+    def records_changed(self, changes: Collection[str] | None) -> None:
+        """Some records (None: all) were looked at again; called on the dialog in front."""
 
     def copy(self, text: str, what: str) -> None:
         """Hand text to the terminal's clipboard, and say by which way."""
