@@ -63,15 +63,21 @@ class ConsoleApp(FittingApp[int]):
         self._themes = load_themes(f"{env.settings.data_dir}/themes")
         for theme in self._themes.themes:
             self.register_theme(theme)
+        self._choose_theme()
+
+    def _choose_theme(self) -> None:
+        """Start under the theme asked for: chosen once mounted, it would have every rule parsed and applied twice."""
+        wanted = self.desk.env.settings.theme
+        self.theme = wanted if wanted in self.available_themes else DEFAULT_THEME
+        self.stylesheet.set_variables(self.get_css_variables())
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Colours of our roles under a theme that has none (Textual's hook)."""
         return default_variables(self.current_theme)
 
     async def on_mount(self) -> None:
-        """Choose the theme, open Fleet, start the feed and the clock."""
+        """Tell of themes that could not be had, open Fleet, start the feed and the clock."""
         wanted = self.desk.env.settings.theme
-        self.theme = wanted if wanted in self.available_themes else DEFAULT_THEME
         if wanted and wanted != self.theme:
             self.notify(
                 f"There is no theme {visible(wanted)}; {DEFAULT_THEME} is used.", severity="warning", markup=False

@@ -307,7 +307,7 @@ def test_an_idle_console_sends_nothing(data_dir: Path) -> None:
         terminal.wait_for("status ")
         terminal.wait_quiet(1.2, 10)
         before = terminal.count_bytes()
-        time.sleep(3)
+        terminal.wait_quiet(3, 10)
         assert terminal.count_bytes() == before
 
 
