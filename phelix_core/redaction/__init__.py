@@ -67,4 +67,8 @@ def _may_hold_one(text: str) -> bool:
 def free_text(cap: int) -> Check:
     """Accept at most `cap` UTF-8 bytes as sent, then redact."""
     size = capped(cap)
-    return Check(lambda value: redact(size.apply(value)), size.schema)
+
+    def apply(value: str) -> str:
+        return redact(size.apply(value))
+
+    return Check(apply, size.schema)
