@@ -1,9 +1,10 @@
 """Which rows there are, how they look now, and in which order: the list's memory, without a screen.
 
-A change tells apart what only repaints a line and what moves one, so that content is shown at once while
-a new order can wait. Time alone also changes rows: ages of the lines on the screen, and sessions that go
-stale with no file changing, found through a heap of the moments when that happens. Source: console page,
-section 9.
+What every record costs is its place in the order and what a filter looks at; its line is drawn up only when
+somebody wants to see it, so that a hundred thousand records are no matter. A change tells apart what only
+repaints a line and what moves one, so that content is shown at once while a new order can wait. Time alone
+also changes rows: ages of the lines on the screen, and sessions that go stale with no file changing, found
+through a heap of the moments when that happens. Source: console page, sections 4 and 9.
 """
 
 import heapq
@@ -11,14 +12,21 @@ from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from phelix_core.sessions.model import ACTIVE
 from phelix_core.sessions.staleness import SKEW_ALLOWED_MS
 from phelix_core.sessions.summary import SessionSummary
-from phelix_core.views.match import matcher
-from phelix_core.views.rows import STATES, BadRecord, Found, SessionRow, row_of, sort_key
+from phelix_core.views.rows import STATES, BadRecord, Found, SessionRow, created_ms, row_of, state_of_found
+
+if TYPE_CHECKING:
+    from phelix_core.views.filter import Filterable, Query
 
 Key = tuple[int, int, str]
+
+_FILTER_AGAIN_MS: Final = 5_000
+"""How often a filter that looks at ages is asked anew of every record."""
+_MOVING_FIELDS: Final = frozenset({"age", "seen", "created", "updated"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,93 +42,179 @@ class Patch:
 
 
 class Arrangement:
-    """Every known record as a row, sorted, attention first."""
+    """Every known record, sorted, attention first; lines for those that are looked at."""
 
     def __init__(self, stale_after_ms: int) -> None:
         self._stale_after_ms = stale_after_ms
         self._known: dict[str, Found] = {}
-        self._rows: dict[str, SessionRow] = {}
+        self._subjects: dict[str, Filterable] | None = None
+        self._states: dict[str, str] = {}
         self._keys: dict[str, Key] = {}
         self._sorted: list[Key] = []
+        self._rows: dict[str, SessionRow] = {}
         self._turns: list[tuple[int, str]] = []
-        self._ticked_ms = 0
-        self._accepts: Callable[[SessionRow], bool] = matcher("")
-        self._filter = ""
+        self._now_ms = 0
+        self._filtered_ms = 0
+        self._text = ""
+        self._query: Query | None = None
+        self._accepts: Callable[[Filterable], bool] | None = None
         self.counts: Counter[str] = Counter()
 
     def __len__(self) -> int:
         """How many records are known."""
-        return len(self._rows)
+        return len(self._known)
 
     def __contains__(self, session_id: str) -> bool:
         """Whether the record is known."""
-        return session_id in self._rows
+        return session_id in self._known
 
     def found(self, session_id: str) -> Found | None:
         """What the last look at the record gave."""
         return self._known.get(session_id)
 
     def row(self, session_id: str) -> SessionRow | None:
-        """The record's line."""
-        return self._rows.get(session_id)
+        """The record's line, drawn up when it is first asked for."""
+        row = self._rows.get(session_id)
+        found = self._known.get(session_id)
+        if row is None and found is not None:
+            row = self._rows[session_id] = row_of(session_id, found, self._now_ms, self._stale_after_ms)
+        return row
 
     @property
     def wanted(self) -> str:
         """The filter that rows must match; empty for all."""
-        return self._filter
+        return self._text
 
     @wanted.setter
     def wanted(self, text: str) -> None:
-        self._filter = text
-        self._accepts = matcher(text)
+        """Take another filter; one that is wrong raises `FilterError`, and the one before it stays."""
+        query = self._parsed(text)
+        self._text, self._query = text, query
+        self._compile()
+
+    def _parsed(self, text: str) -> "Query | None":
+        if not text.strip():
+            return None
+        from phelix_core.views.filter import parse  # noqa: PLC0415 - a fleet that nobody filters starts without it
+
+        return parse(text)
+
+    @property
+    def subjects(self) -> "dict[str, Filterable]":
+        """What filters look at; made of everything known when it is first asked for."""
+        if self._subjects is None:
+            self._subjects = subjects_of(self._known)
+        return self._subjects
+
+    def lend(self, subjects: "dict[str, Filterable]", known: Mapping[str, Found]) -> None:
+        """Take what was made elsewhere of `known`, as far as nothing has changed since."""
+        if self._subjects is None:
+            from phelix_core.views.filter import filterable  # noqa: PLC0415 - somebody is about to filter
+
+            self._subjects = {
+                session_id: subjects[session_id]
+                if known.get(session_id) is found and session_id in subjects
+                else filterable(session_id, found)
+                for session_id, found in self._known.items()
+            }
+
+    def known(self) -> dict[str, Found]:
+        """A copy of what is known, for whoever makes something of it elsewhere."""
+        return dict(self._known)
+
+    def _compile(self) -> None:
+        """The filter as of now: ages in it move with the clock."""
+        self._filtered_ms = self._now_ms
+        query = self._query
+        self._accepts = None if query is None else query.predicate(self._now_ms, self._stale_after_ms)
+
+    def _sees(self, session_id: str) -> bool:
+        """Whether a known record passes the filter."""
+        return self._accepts is None or self._accepts(self.subjects[session_id])
+
+    def order(self) -> list[str]:
+        """Ids of the records that match the filter, attention first."""
+        ids = [key[2] for key in self._sorted]
+        if self._accepts is None:
+            return ids
+        accepts, subjects = self._accepts, self.subjects
+        return [session_id for session_id in ids if accepts(subjects[session_id])]
 
     def in_order(self) -> list[SessionRow]:
-        """Rows that match the filter, attention first."""
-        rows = (self._rows[key[2]] for key in self._sorted)
-        return list(filter(self._accepts, rows)) if self._filter else list(rows)
+        """The same as lines."""
+        return [row for session_id in self.order() if (row := self.row(session_id)) is not None]
 
     def load(self, known: Mapping[str, Found], now_ms: int) -> Patch:
         """Replace everything by what a whole look gave."""
-        changes: dict[str, Found | None] = dict.fromkeys(self._known.keys() - known.keys())
-        changes.update(known)
-        if self._rows:
+        if self._known:
+            changes: dict[str, Found | None] = dict.fromkeys(self._known.keys() - known.keys())
+            changes.update(known)
             return self.change(changes, now_ms)
+        self._now_ms = now_ms
         for session_id, found in known.items():
-            self._put(session_id, found, now_ms)
+            self._put(session_id, found)
         self._sorted = sorted(self._keys.values())
-        return Patch((), sum(map(self._accepts, self._rows.values())))
+        return Patch((), sum(map(self._sees, self._known)))
 
     def change(self, changes: Mapping[str, Found | None], now_ms: int) -> Patch:
         """Take in what a look at some records gave; None means gone."""
+        self._now_ms = now_ms
         rows: list[SessionRow] = []
         moved = 0
         for session_id, found in changes.items():
-            before, old_key = self._rows.get(session_id), self._keys.get(session_id)
+            was_seen = session_id in self._known and self._sees(session_id)
             if found is None:
-                moved += self._drop(session_id)
+                self._drop(session_id)
+                moved += was_seen
                 continue
-            row, key = self._put(session_id, _keeping_good(self._known.get(session_id), found), now_ms)
-            seen = self._accepts(row), before is not None and self._accepts(before)
+            old_key, old_state = self._keys.get(session_id), self._states.get(session_id)
+            key = self._put(session_id, _keeping_good(self._known.get(session_id), found))
+            is_seen = self._sees(session_id)
             if key != old_key:
                 self._place(old_key, key)
-                moved += any(seen)
+                moved += is_seen or was_seen
             else:
-                moved += seen[0] != seen[1]
-            if before is not None and row != before:
+                moved += is_seen != was_seen
+            turned = old_state is not None and old_state != self._states[session_id]
+            if (row := self._redrawn(session_id, turned=turned)) is not None:
                 rows.append(row)
         return Patch(tuple(rows), moved)
+
+    def _redrawn(self, session_id: str, *, turned: bool) -> SessionRow | None:
+        """The line of a record that somebody looked at, or that turned, if it looks different now."""
+        before = self._rows.pop(session_id, None)
+        if before is None and not turned:
+            return None
+        row = self.row(session_id)
+        return None if row == before else row
 
     def tick(self, now_ms: int, on_screen: Iterable[str]) -> Patch:
         """Let time pass: rows on the screen age, and rows anywhere turn stale."""
         due = dict.fromkeys(row_id for row_id in on_screen if row_id in self._known)
-        if now_ms < self._ticked_ms:
+        if now_ms < self._now_ms:
             due = self._set_back(now_ms)
-        self._ticked_ms = now_ms
+        self._now_ms = now_ms
+        shifted = self._filter_again()
         while self._turns and self._turns[0][0] <= now_ms:
             session_id = heapq.heappop(self._turns)[1]
             if session_id in self._known:
                 due[session_id] = None
-        return self.change({session_id: self._known[session_id] for session_id in due}, now_ms)
+        patch = self.change({session_id: self._known[session_id] for session_id in due}, now_ms)
+        return Patch(patch.rows, patch.moved + shifted)
+
+    def _filter_again(self) -> int:
+        """Let a filter that looks at ages see them move; answers how many rows came or went by that."""
+        if self._query is None:
+            return 0
+        fields = {getattr(term, "field", "") for term in self._query.terms}
+        if not fields & _MOVING_FIELDS:
+            self._compile()
+            return 0
+        if 0 <= self._now_ms - self._filtered_ms < _FILTER_AGAIN_MS:
+            return 0
+        before = set(self.order())
+        self._compile()
+        return len(before ^ set(self.order()))
 
     def _set_back(self, now_ms: int) -> dict[str, None]:
         """Forget what was expected of a clock that was set back: every row may have to turn once more."""
@@ -129,17 +223,23 @@ class Arrangement:
             self._expect_turn(session_id, found, now_ms)
         return dict.fromkeys(self._known)
 
-    def _put(self, session_id: str, found: Found, now_ms: int) -> tuple[SessionRow, Key]:
-        row = row_of(session_id, found, now_ms, self._stale_after_ms)
-        before = self._rows.get(session_id)
+    def _put(self, session_id: str, found: Found) -> Key:
+        """Take a record in, but for its place in the order."""
+        state = state_of_found(found, self._now_ms, self._stale_after_ms)
+        before = self._states.get(session_id)
         if before is not None:
-            self.counts[before.state] -= 1
-        self.counts[row.state] += 1
-        key = sort_key(row, found)
-        if _turning(self._known.get(session_id)) != _turning(found):
-            self._expect_turn(session_id, found, now_ms)
-        self._known[session_id], self._rows[session_id], self._keys[session_id] = found, row, key
-        return row, key
+            self.counts[before] -= 1
+        self.counts[state] += 1
+        known = self._known.get(session_id)
+        if _turning(known) != _turning(found):
+            self._expect_turn(session_id, found, self._now_ms)
+        if self._subjects is not None and known is not found:
+            from phelix_core.views.filter import filterable  # noqa: PLC0415 - loaded already where there are subjects
+
+            self._subjects[session_id] = filterable(session_id, found)
+        key = (STATES[state].rank, -created_ms(found), session_id)
+        self._known[session_id], self._states[session_id], self._keys[session_id] = found, state, key
+        return key
 
     def _expect_turn(self, session_id: str, found: Found, now_ms: int) -> None:
         """Remember when time alone will change the state: into stale, or out of a future that cannot be told."""
@@ -158,14 +258,14 @@ class Arrangement:
     def _unplace(self, key: Key) -> None:
         del self._sorted[bisect_left(self._sorted, key)]
 
-    def _drop(self, session_id: str) -> bool:
-        row = self._rows.pop(session_id, None)
-        if row is None:
-            return False
-        self.counts[row.state] -= 1
-        self._known.pop(session_id, None)
+    def _drop(self, session_id: str) -> None:
+        if self._known.pop(session_id, None) is None:
+            return
+        self.counts[self._states.pop(session_id)] -= 1
+        self._rows.pop(session_id, None)
+        if self._subjects is not None:
+            del self._subjects[session_id]
         self._unplace(self._keys.pop(session_id))
-        return self._accepts(row)
 
     def summary(self) -> dict[str, int]:
         """How many rows of each state there are, in the states' order; states without rows are left out."""
@@ -183,3 +283,10 @@ def _keeping_good(before: Found | None, now: Found) -> Found:
         return now
     good = before if isinstance(before, SessionSummary) else before.last_good
     return BadRecord(now.code, good)
+
+
+def subjects_of(known: Mapping[str, Found]) -> "dict[str, Filterable]":
+    """What filters look at, of many records; a tenth of a second at a hundred thousand."""
+    from phelix_core.views.filter import filterable  # noqa: PLC0415 - a fleet that nobody filters starts without it
+
+    return {session_id: filterable(session_id, found) for session_id, found in known.items()}

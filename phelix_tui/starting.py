@@ -1,4 +1,7 @@
-"""Ways to start the console: live on a terminal, on a demo fleet, or drawn into a picture."""
+"""Ways to start the console: live on a terminal, on a demo fleet, or drawn into a picture.
+
+A fault that nobody foresaw ends it with a report free of secrets; Textual would print what is in memory.
+"""
 
 import os
 import re
@@ -16,10 +19,12 @@ from rich.cells import cell_len
 from textual.pilot import Pilot
 
 from phelix_core.checks import Surface
+from phelix_core.cli.main import unforeseen
 from phelix_core.commands.environment import open_environment
 from phelix_core.commands.programs import OpenConsole
-from phelix_core.errors import FilesystemError
+from phelix_core.errors import FilesystemError, InternalError
 from phelix_core.files import why
+from phelix_core.redaction import redact
 from phelix_core.settings import Settings
 from phelix_tui.app import ConsoleApp, open_console
 from phelix_tui.terminal import ColourWish, Watchdog
@@ -27,6 +32,23 @@ from phelix_tui.terminal import ColourWish, Watchdog
 _STEP_S = 0.9
 _DEMO_SESSIONS = 32
 _PICTURE = (120, 40)
+
+
+class ReportingConsole(ConsoleApp):
+    """The console as it is started: what ends it unforeseen is kept for the command line to tell."""
+
+    fault: InternalError | None = None
+
+    def _fatal_error(self) -> None:
+        """End, without the traceback that Textual prints with every local variable (Textual's hook)."""
+        if isinstance(self._exception, Exception):
+            self.fault = self.fault or unforeseen(self._exception)
+        self._close_messages_no_wait()
+
+    def require_sound(self) -> None:
+        """Raise what ended the console, if it was a fault."""
+        if self.fault is not None:
+            raise self.fault
 
 
 @contextmanager
@@ -67,9 +89,10 @@ def live(request: OpenConsole, settings: Settings) -> int:
 
 def _run(settings: Settings) -> int:
     wish = ColourWish.from_environment()
-    app = ConsoleApp(open_console(settings), ansi_color=wish.ansi_color)
+    app = ReportingConsole(open_console(settings), ansi_color=wish.ansi_color)
     with Watchdog(lambda code: app.exit(return_code=code)) as watchdog:
         app.run()
+    app.require_sound()
     code = watchdog.exit_code if watchdog.exit_code is not None else app.return_code
     return code or 0
 
@@ -87,13 +110,13 @@ def draw(request: OpenConsole, settings: Settings) -> int:
             file.write(svg)
     except OSError as error:
         raise FilesystemError(f"Cannot write the picture: {why(error)}.") from None
-    sys.stderr.write(f"Drew {os.path.basename(request.screenshot)}.\n")
+    sys.stderr.write(f"Drew {redact(os.path.basename(request.screenshot))}.\n")
     return 0
 
 
 def picture(settings: Settings) -> str:
     """The first screen of these records, as SVG."""
-    app = ConsoleApp(open_console(settings))
+    app = ReportingConsole(open_console(settings))
     drawn: list[str] = []
 
     async def look(pilot: Pilot[Any]) -> None:
@@ -103,6 +126,7 @@ def picture(settings: Settings) -> str:
         app.exit()
 
     app.run(headless=True, size=_PICTURE, auto_pilot=look)
+    app.require_sound()
     return drawn[0]
 
 

@@ -1,11 +1,15 @@
-"""What a confirmation says, in the order it says it: the exact write, ready to draw."""
+"""What a confirmation says, in the order it says it: the exact write, ready to draw.
+
+What a field was before may be another tool's text: it passes `shown` like the rest.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from phelix_core.text import SafeStr, visible
+from phelix_core.text import SafeStr
 from phelix_core.views.moments import moment
+from phelix_core.views.shown import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +42,16 @@ def confirmation(plan: Mapping[str, object]) -> Confirmation:
     named = [f"{name} {value}" for name, value in target.items() if name not in {"data_dir", "session_id"}]
     return Confirmation(
         action=str(plan["action"]),
-        target=visible(" ".join([str(target.get("session_id", "")), *named]).strip()),
-        data_dir=visible(str(target.get("data_dir", ""))),
+        target=shown(" ".join([str(target.get("session_id", "")), *named]).strip()),
+        data_dir=shown(str(target.get("data_dir", ""))),
         changes=tuple(
-            ShownChange(visible(name), _value(name, change["before"]), _value(name, change["after"]))
+            ShownChange(shown(name), _value(name, change["before"]), _value(name, change["after"]))
             for change in changes
             for name in [str(change["field"])]
         ),
-        event=visible(", ".join(f"{name} {value}" for name, value in event.items())) if event else None,
-        side_effects=tuple(visible(str(effect)) for effect in cast("list[object]", plan["side_effects"])),
-        command=visible(str(plan["command"])),
+        event=shown(", ".join(f"{name} {value}" for name, value in event.items())) if event else None,
+        side_effects=tuple(shown(str(effect)) for effect in cast("list[object]", plan["side_effects"])),
+        command=shown(str(plan["command"])),
     )
 
 
@@ -57,5 +61,5 @@ def _value(name: str, value: object) -> SafeStr | None:
     if name.endswith("_at_ms") and isinstance(value, int):
         return moment(value)
     if isinstance(value, list):
-        return visible(", ".join(map(str, cast("list[object]", value))))
-    return visible(str(value))
+        return shown(", ".join(map(str, cast("list[object]", value))))
+    return shown(str(value))

@@ -82,6 +82,11 @@ def state_of(summary: SessionSummary, now_ms: int, stale_after_ms: int) -> str:
     return STALE if why_stale(ACTIVE, summary.last_event_ms, now_ms, stale_after_ms) else ACTIVE
 
 
+def state_of_found(found: Found, now_ms: int, stale_after_ms: int) -> str:
+    """The same for whatever a look at a record gave."""
+    return UNREADABLE if isinstance(found, BadRecord) else state_of(found, now_ms, stale_after_ms)
+
+
 def session_row(summary: SessionSummary, now_ms: int, stale_after_ms: int) -> SessionRow:
     """The line for a readable session."""
     point, counts = summary.checkpoint, summary.references

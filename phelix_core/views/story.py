@@ -1,8 +1,14 @@
-"""One session's whole story: identity, why it is stale, timeline, references. Plain, safe, ready to draw."""
+"""One session's whole story: identity, why it is stale, timeline, references. Plain, safe, ready to draw.
 
+Records are written by other tools too: each of their texts passes `shown`, once a session and not at every tick.
+"""
+
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
+from phelix_core.envelope import redacted
 from phelix_core.sessions.model import ACTIVE, Session
 from phelix_core.sessions.references import (
     MISSING,
@@ -14,8 +20,12 @@ from phelix_core.sessions.references import (
 )
 from phelix_core.sessions.staleness import clock_ahead_ms, why_stale
 from phelix_core.strictjson import dumps, plain
-from phelix_core.text import SafeStr, visible, visible_block
+from phelix_core.text import SafeStr
 from phelix_core.views.moments import long_span, moment, time_of_day, to_the_minute
+from phelix_core.views.shown import shown, shown_block
+
+_Answer = TypeVar("_Answer")
+_KEPT: Final = 3
 
 REFERENCE_LOOKS: Final = {
     PRESENT: ("✓", "present", "present"),
@@ -23,6 +33,21 @@ REFERENCE_LOOKS: Final = {
     UNAVAILABLE: ("⊘", "unavailable", "unavailable"),
     UNKNOWN: ("?", "unknown", "unknown"),
 }
+
+
+def _remembered(draw: Callable[[Session, int | None], _Answer]) -> Callable[[Session, int | None], _Answer]:
+    """Keep the last few answers: a page that ticks asks again about the session it is about."""
+    kept: deque[tuple[Session, int | None, _Answer]] = deque(maxlen=_KEPT)
+
+    def answer(session: Session, newest: int | None) -> _Answer:
+        for of, as_many, told in tuple(kept):
+            if of is session and as_many == newest:
+                return told
+        told = draw(session, newest)
+        kept.append((session, newest, told))
+        return told
+
+    return answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +76,34 @@ class Reference:
 
 def identity(session: Session, now_ms: int) -> list[tuple[str, SafeStr]]:
     """Names and values that say which session this is; absent ones are left out."""
-    actor = session.actor
+    ages = {
+        "created": f"{moment(session.created_at_ms)}, {long_span(now_ms - session.created_at_ms)} ago",
+        "updated": f"{moment(session.updated_at_ms)}, {long_span(now_ms - session.updated_at_ms)} ago",
+    }
+    pairs = [(name, SafeStr(ages.get(name, value))) for name, value in _texts(session, None)]
+    return [(name, value) for name, value in pairs if value]
+
+
+@_remembered
+def _texts(session: Session, _: int | None) -> list[tuple[str, SafeStr]]:
+    """What `identity` tells that does not change with time, in its order."""
+    actor, point = session.actor, session.checkpoint
     who = f"{actor.type}{f' {actor.id}' if actor.id else ''}{'' if actor.authenticated else ' (not authenticated)'}"
-    point = session.checkpoint
     pairs = [
         ("session", session.session_id),
         ("status", session.status),
         ("title", session.title),
         ("project", session.project),
         ("app", session.app),
-        ("created", f"{moment(session.created_at_ms)}, {long_span(now_ms - session.created_at_ms)} ago"),
-        ("updated", f"{moment(session.updated_at_ms)}, {long_span(now_ms - session.updated_at_ms)} ago"),
+        ("created", None),
+        ("updated", None),
         ("created by", who),
         ("revision", str(session.rev)),
         ("step", point.step if point else None),
         ("note", point.note if point else None),
         ("result", session.final_result),
     ]
-    return [(name, visible(value)) for name, value in pairs if value]
+    return [(name, shown(value or "")) for name, value in pairs]
 
 
 def staleness(session: Session, now_ms: int, stale_after_ms: int) -> list[SafeStr]:
@@ -92,20 +127,26 @@ def staleness(session: Session, now_ms: int, stale_after_ms: int) -> list[SafeSt
     ]
 
 
-def timeline(session: Session) -> list[Moment]:
-    """Every event in order, with the time that passed before it."""
+def timeline(session: Session, newest: int | None = None) -> list[Moment]:
+    """Every event in order, or the newest few, with the time that passed before it."""
+    return _timeline(session, newest)
+
+
+@_remembered
+def _timeline(session: Session, newest: int | None) -> list[Moment]:
     entries: list[Moment] = []
-    before_ms: int | None = None
-    for event in session.events:
+    first = 0 if newest is None else max(0, len(session.events) - newest)
+    before_ms = session.events[first - 1].at_ms if first else None
+    for event in session.events[first:]:
         gap = "" if before_ms is None else f"+{long_span(event.at_ms - before_ms)}"
         entries.append(
             Moment(
                 seq=event.seq,
                 at=moment(event.at_ms),
                 gap=SafeStr(gap),
-                kind=visible(event.type),
-                detail=visible(event.detail or ""),
-                via=visible(event.via or "not recorded"),
+                kind=shown(event.type),
+                detail=shown(event.detail or ""),
+                via=shown(event.via or "not recorded"),
             )
         )
         before_ms = event.at_ms
@@ -125,7 +166,7 @@ def references(resolved: ResolvedReferences) -> list[Reference]:
 def _reference(kind: str, found: Resolved) -> Reference:
     glyph, word, role = REFERENCE_LOOKS[found.state]
     note = found.error_code or " ".join(part for part in (found.status, _brief(found.detail)) if part)
-    return Reference(kind, found.id, glyph, word, role, visible(note))
+    return Reference(kind, found.id, glyph, word, role, shown(note))
 
 
 def _brief(detail: str | None) -> str | None:
@@ -136,5 +177,10 @@ def _brief(detail: str | None) -> str | None:
 
 
 def raw(session: Session) -> SafeStr:
-    """The record as it stands on disk, made safe for a terminal."""
-    return visible_block(dumps(plain(session)))
+    """The record as it stands on disk, but for its secrets, made safe for a terminal."""
+    return _raw(session, None)
+
+
+@_remembered
+def _raw(session: Session, _: int | None) -> SafeStr:
+    return shown_block(dumps(redacted(plain(session))))

@@ -70,9 +70,9 @@ def reference_lines(shown: ShownSession, *, brief: bool = False) -> list[TextLin
 
 def timeline_lines(shown: ShownSession, newest: int | None = None) -> list[TextLine]:
     """Events in order, or the newest few, newest first."""
-    entries = story.timeline(shown.session)
+    entries = story.timeline(shown.session, newest)
     if newest is not None:
-        entries = entries[::-1][:newest]
+        entries = entries[::-1]
     return [
         line(
             Cell(SafeStr(f"{entry.seq:>3}  {entry.at}  "), "muted"),
@@ -91,7 +91,7 @@ def brief_timeline_lines(shown: ShownSession, now_ms: int, newest: int) -> list[
     from phelix_core.views.moments import span  # noqa: PLC0415 - only previews are brief
 
     events = shown.session.events[::-1][:newest]
-    entries = story.timeline(shown.session)[::-1][:newest]
+    entries = story.timeline(shown.session, newest)[::-1]
     return [
         line(
             Cell(SafeStr(f"{span(now_ms - event.at_ms):>5} ago  "), "muted"),

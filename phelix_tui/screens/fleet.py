@@ -39,6 +39,9 @@ _COLUMNS = (
 )
 _STILL_S = 1.0
 _PREVIEW_PAUSE_S = 0.06
+_MANY = 10_000
+_REORDER_PAUSE_S = 0.5
+"""A new order of many rows takes some 20 ms: in a storm of changes it is made twice a second at most."""
 
 
 class FleetRoom(Room):
@@ -56,7 +59,7 @@ class FleetRoom(Room):
         super().__init__(desk)
         self._drawn: dict[str, tuple[SessionRow, Row]] = {}
         self._waiting = 0
-        self._moved_at = float("-inf")
+        self._moved_at = self._reordered_at = float("-inf")
         self._loaded = False
         self._failure: SafeStr | None = None
         self._read: ShownSession | Envelope | None = None
@@ -133,14 +136,21 @@ class FleetRoom(Room):
     def _held(self) -> bool:
         """Whether a new order must wait: somebody is moving about, or has marked rows."""
         fleet = self.query_one("#fleet", RowList)
-        moving = self.desk.env.clock.monotonic() - self._moved_at < _STILL_S
-        return fleet.row_count > 0 and (moving or bool(fleet.marks))
+        now = self.desk.env.clock.monotonic()
+        moving = now - self._moved_at < _STILL_S
+        crowded = fleet.row_count > _MANY and now - self._reordered_at < _REORDER_PAUSE_S
+        return fleet.row_count > 0 and (moving or crowded or bool(fleet.marks))
 
     def _reorder(self) -> None:
         self._waiting = 0
-        rows = self.desk.arrangement.in_order()
-        self.query_one("#fleet", RowList).set_rows([self._line(row) for row in rows])
+        self._reordered_at = self.desk.env.clock.monotonic()
+        self.query_one("#fleet", RowList).set_order(self.desk.arrangement.order(), self._line_of)
         self._tell()
+
+    def _line_of(self, session_id: str) -> Row:
+        """The row of an id in the list; one that has gone since the list was ordered is a blank line."""
+        row = self.desk.arrangement.row(session_id)
+        return self._line(row) if row is not None else Row(session_id, (Cell(SafeStr("")),) * len(_COLUMNS))
 
     # How it looks
 

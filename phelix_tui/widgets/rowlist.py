@@ -9,7 +9,7 @@ Lines are drawn by `render_line` from plain segments, so no text is ever read as
 gutter of two cells, because colour alone says nothing to some people and some terminals.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -178,7 +178,10 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         super().__init__(id=id, classes=classes)
         self._columns = tuple(columns)
         self._places: tuple[Place, ...] | None = None
-        self._rows: list[Row] = []
+        self._ids: list[str] = []
+        self._given: dict[str, Row] = {}
+        self._draw: Callable[[str], Row] = self._given.__getitem__
+        self._seen: dict[str, Row] = {}
         self._index: dict[str, int] = {}
         self._cursor_id: str | None = None
         self._marks: frozenset[str] = frozenset()
@@ -212,21 +215,33 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
             self.refresh()
 
     def set_rows(self, rows: Sequence[Row]) -> None:
-        """Replace content and order. O(len(rows)); only lines that look different are repainted.
+        """Replace content and order by rows that are all there. Two rows of one id raise ValueError."""
+        given = {row.id: row for row in rows}
+        if len(given) != len(rows):
+            raise ValueError("two rows have the same id")
+        self._arrange(list(given), given.__getitem__)
+        self._given = given
 
-        The cursor stays on its id, at the same height of the screen where that can be. If the id is
-        gone it goes to the first row that used to follow it and is still here, else to the last that
-        came before, and `CursorMoved` names the id that was lost. Marks stay, also those of rows
-        that are not shown (`hidden_marks`). Two rows of one id raise ValueError.
+    def set_order(self, ids: Sequence[str], draw: Callable[[str], Row]) -> None:
+        """Replace the order; `draw` makes the row of an id when it comes into sight.
+
+        O(len(ids)); only lines that look different are repainted. The cursor stays on its id, at the same
+        height of the screen where that can be. If the id is gone it goes to the first row that used to follow
+        it and is still here, else to the last that came before, and `CursorMoved` names the id that was lost.
+        Marks stay, also those of rows that are not shown (`hidden_marks`). Ids must differ.
         """
-        index = {row.id: place for place, row in enumerate(rows)}
-        if len(index) != len(rows):
+        self._arrange(ids, draw)
+        self._given = {}
+
+    def _arrange(self, ids: Sequence[str], draw: Callable[[str], Row]) -> None:
+        index = {row_id: place for place, row_id in enumerate(ids)}
+        if len(index) != len(ids):
             raise ValueError("two rows have the same id")
         before = self._faces()
         anchor_id, anchor_line = self._anchor()
         heir = self._heir(index)
         lost, moved = self._cursor_id, heir != self._cursor_id
-        self._rows, self._index, self._cursor_id = list(rows), index, heir
+        self._ids, self._draw, self._index, self._cursor_id = list(ids), draw, index, heir
         self._fit_virtual_size()
         self._keep_height(heir if anchor_id == lost else anchor_id, anchor_line)
         self._repaint_differences(before)
@@ -242,8 +257,12 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         changed: list[int] = []
         for row in rows:
             place = self._index.get(row.id)
-            if place is not None and self._rows[place] != row:
-                self._rows[place] = row
+            if place is None:
+                continue
+            if row.id in self._given:
+                self._given[row.id] = row
+            if self._seen.get(row.id) != row:
+                self._seen[row.id] = row
                 changed.append(place)
         self._refresh_rows(*changed)
 
@@ -252,12 +271,12 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
     @property
     def row_count(self) -> int:
         """How many rows there are."""
-        return len(self._rows)
+        return len(self._ids)
 
     @property
     def rows(self) -> Sequence[Row]:
-        """The rows as shown, in order; not to be changed."""
-        return self._rows
+        """All rows, in order, drawn for whoever asks: for tests and small lists."""
+        return [self._draw(row_id) for row_id in self._ids]
 
     @property
     def cursor_id(self) -> str | None:
@@ -267,13 +286,13 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
     @property
     def cursor_row(self) -> Row | None:
         """The row under the cursor."""
-        return None if self._cursor_id is None else self._rows[self._index[self._cursor_id]]
+        return None if self._cursor_id is None else self._draw(self._cursor_id)
 
     @property
     def visible_ids(self) -> tuple[str, ...]:
         """The ids on the screen now, from above."""
         top = self.scroll_offset.y
-        return tuple(row.id for row in self._rows[top : top + self._page])
+        return tuple(self._ids[top : top + self._page])
 
     def move_to(self, row_id: str) -> bool:
         """Put the cursor on `row_id` and scroll to it; False if the list does not hold it."""
@@ -328,7 +347,7 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def action_cursor_to_end(self) -> None:
         """Move the cursor to the last row."""
-        self._go(len(self._rows) - 1)
+        self._go(len(self._ids) - 1)
 
     def action_toggle_mark(self) -> None:
         """Mark or unmark the cursor's row."""
@@ -343,10 +362,10 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         """Select the row under the mouse; open it if it was selected before, or by a double click."""
         offset = event.get_content_offset(self)
         place = -1 if offset is None or offset.y < 1 else self.scroll_offset.y + offset.y - 1
-        if event.button != 1 or not 0 <= place < len(self._rows):
+        if event.button != 1 or not 0 <= place < len(self._ids):
             return
         event.stop()
-        opens = self._rows[place].id == self._cursor_id
+        opens = self._ids[place] == self._cursor_id
         if event.chain == 1:
             self._opened_by_click = opens
         elif self._opened_by_click:
@@ -370,10 +389,17 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
                 width,
             )
         place = self.scroll_offset.y + y - 1
-        if place < len(self._rows):
-            return self._row_strip(self._rows[place], width)
-        text = self._placeholder if y == 1 and not self._rows else ""
+        if place < len(self._ids):
+            return self._row_strip(self._look(self._ids[place]), width)
+        text = self._placeholder if y == 1 and not self._ids else ""
         return Strip([Segment(fit("  " + text, width), self._style("muted", "background"))], width)
+
+    def _look(self, row_id: str) -> Row:
+        """Draw a row, and remember how it was last seen."""
+        if len(self._seen) > _CACHED_STRIPS:
+            self._seen.clear()
+        row = self._seen[row_id] = self._draw(row_id)
+        return row
 
     def _row_strip(self, row: Row, width: int) -> Strip:
         """Draw `row` in its present state, from the cache if it looked the same before."""
@@ -390,6 +416,7 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         gutter = (CURSOR_GLYPH if here else " ") + (MARK_GLYPH if marked else " ")
         styles = {role: self._style(role, ground) for role in {"", "accent", *(c.role for c in row.cells)}}
         strip = self._line(row.cells, gutter, styles, width)
+        self._strips.discard(key)  # setting a known key would leave the strip of the row as it was
         self._strips[key] = (row, strip)
         return strip
 
@@ -469,10 +496,10 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _go(self, place: int) -> None:
         """Put the cursor on the row at `place`, or the nearest there is."""
-        if not self._rows:
+        if not self._ids:
             return
-        place = min(max(place, 0), len(self._rows) - 1)
-        before, after = self._cursor_id, self._rows[place].id
+        place = min(max(place, 0), len(self._ids) - 1)
+        before, after = self._cursor_id, self._ids[place]
         self._cursor_id = after
         self._scroll_into_view(place)
         if before == after:
@@ -485,12 +512,9 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         if self._cursor_id in index:
             return self._cursor_id
         start = self._cursor_place
-        for row in self._rows[start:]:
-            if row.id in index:
-                return row.id
-        for row in reversed(self._rows[:start]):
-            if row.id in index:
-                return row.id
+        for row_id in (*self._ids[start:], *reversed(self._ids[:start])):
+            if row_id in index:
+                return row_id
         return next(iter(index), None)
 
     def _anchor(self) -> tuple[str | None, int]:
@@ -499,11 +523,11 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         The cursor's, if it is in sight; else the topmost, so that what is being read stays in place.
         """
         top = self.scroll_offset.y
-        if not self._rows:
+        if not self._ids:
             return None, 0
         if top <= self._cursor_place < top + self._page:
             return self._cursor_id, self._cursor_place - top
-        return self._rows[min(top, len(self._rows) - 1)].id, 0
+        return self._ids[min(top, len(self._ids) - 1)], 0
 
     def _keep_height(self, anchor_id: str | None, line: int) -> None:
         """Scroll so that the anchor is on its old line; a list at its top stays there if it can."""
@@ -526,18 +550,20 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _fit_virtual_size(self) -> None:
         """One line for each row, and one for the header that never scrolls away."""
-        self.virtual_size = Size(self.size.width, len(self._rows) + 1)
+        self.virtual_size = Size(self.size.width, len(self._ids) + 1)
 
     # What is repainted
 
-    def _faces(self) -> list[tuple[Row, bool]]:
-        """Say what each line below the header shows: its row, and whether the cursor is there."""
+    def _faces(self) -> list[tuple[str, Row | None, bool]]:
+        """Say what each line below the header shows: id, row as last seen, and whether the cursor is there."""
         top = self.scroll_offset.y
-        return [(row, row.id == self._cursor_id) for row in self._rows[top : top + self._page]]
+        return [
+            (row_id, self._seen.get(row_id), row_id == self._cursor_id) for row_id in self._ids[top : top + self._page]
+        ]
 
-    def _repaint_differences(self, before: list[tuple[Row, bool]]) -> None:
+    def _repaint_differences(self, before: list[tuple[str, Row | None, bool]]) -> None:
         """Repaint the lines that do not show any more what they showed."""
-        after = self._faces()
+        after = [(row_id, self._draw(row_id), here) for row_id, _, here in self._faces()]
         if not before or not after:
             self.refresh()
             return
