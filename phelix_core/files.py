@@ -12,7 +12,7 @@ import fcntl
 import os
 import stat
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 
 from phelix_core.clock import Clock
@@ -104,6 +104,19 @@ class Folder:
                 return os.listdir(folder)
         except NotFound:
             return []
+        except OSError as error:
+            raise FilesystemError(f"Cannot list the folder: {why(error)}.", details={"path": self.path}) from None
+
+    def stamps(self) -> Iterator[tuple[str, tuple[int, int, int]]]:
+        """Names with mtime in nanoseconds, size and inode; an absent folder has none."""
+        try:
+            with os.scandir(self.path) as entries:
+                for entry in entries:
+                    with suppress(FileNotFoundError):
+                        found = entry.stat(follow_symlinks=False)
+                        yield entry.name, (found.st_mtime_ns, found.st_size, found.st_ino)
+        except FileNotFoundError:
+            return
         except OSError as error:
             raise FilesystemError(f"Cannot list the folder: {why(error)}.", details={"path": self.path}) from None
 

@@ -24,7 +24,7 @@ from phelix_core.errors import InvalidArgument
 from phelix_core.settings import Settings
 from phelix_core.text import visible
 from phelix_tui.arrangement import Patch
-from phelix_tui.desk import Desk, is_writable
+from phelix_tui.desk import Desk, Reading, is_writable
 from phelix_tui.feed import Feed
 from phelix_tui.fitting import FittingApp
 from phelix_tui.messages import SnapshotFailed, SnapshotLoaded, SnapshotPatched
@@ -93,7 +93,10 @@ class ConsoleApp(FittingApp[int]):
 
     @on(SnapshotLoaded)
     def _loaded(self, message: SnapshotLoaded) -> None:
-        patch = self.desk.arrangement.load(message.known, self.desk.now_ms())
+        if message.arrangement is None:
+            patch = self.desk.arrangement.load(message.known, self.desk.now_ms())
+        else:
+            patch = self.desk.replace(message.arrangement)
         self.fleet.loaded()
         self._changed(None, patch)
 
@@ -226,7 +229,7 @@ def _bindings(kind: type) -> list[Binding]:
 def open_console(settings: Settings, *, clock: Clock | None = None) -> Environment:
     """The console's environment: read-only where asked for, and where nothing could be written."""
     read_only = settings.read_only or not is_writable(settings.data_dir)
-    return open_environment(replace(settings, read_only=read_only), Surface.TUI, clock=clock)
+    return open_environment(replace(settings, read_only=read_only), Surface.TUI, clock=clock, progress=Reading())
 
 
 def main(request: OpenConsole, settings: Settings) -> int:

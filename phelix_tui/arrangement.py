@@ -118,6 +118,13 @@ class Arrangement:
                 for session_id, found in self._known.items()
             }
 
+    def inherit(self, other: "Arrangement") -> None:
+        """Take over another's filter, and what it last read well of records that are bad now."""
+        self.wanted = other.wanted
+        bad = {session_id: found for session_id, found in self._known.items() if isinstance(found, BadRecord)}
+        kept = {session_id: _keeping_good(other.found(session_id), found) for session_id, found in bad.items()}
+        self.change(kept, self._now_ms)
+
     def known(self) -> dict[str, Found]:
         """A copy of what is known, for whoever makes something of it elsewhere."""
         return dict(self._known)

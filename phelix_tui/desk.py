@@ -18,7 +18,7 @@ from phelix_core.errors import SessionCorrupt
 from phelix_core.sessions.model import record_name
 from phelix_core.text import SafeStr, visible
 from phelix_tui.actions import Target
-from phelix_tui.arrangement import Arrangement
+from phelix_tui.arrangement import Arrangement, Patch
 from phelix_tui.feed import SECOND_LOOKS_S
 
 
@@ -27,6 +27,16 @@ def is_writable(folder: str) -> bool:
     while not os.path.exists(folder) and folder != os.path.dirname(folder):
         folder = os.path.dirname(folder)
     return os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)
+
+
+class Reading:
+    """Remembers how far a reading is; told from the thread that reads."""
+
+    done = of = 0
+
+    def __call__(self, done: int, of: int) -> None:
+        """Take note."""
+        self.done, self.of = (0, 0) if done >= of else (done, of)
 
 
 class Desk:
@@ -63,6 +73,17 @@ class Desk:
     def now_ms(self) -> int:
         """Now, by the clock that rows are drawn with."""
         return self.env.clock.now_ms()
+
+    def progress(self) -> SafeStr:
+        """How far the first reading is, where it is long enough to tell."""
+        told = self.env.progress
+        return SafeStr(f"{told.done:,} of {told.of:,}" if isinstance(told, Reading) and told.of else "")
+
+    def replace(self, arrangement: Arrangement) -> Patch:
+        """Work from another arrangement, under the same filter; what had gone bad keeps what was read well."""
+        before, self.arrangement = self.arrangement, arrangement
+        arrangement.inherit(before)
+        return Patch((), len(arrangement))
 
     def target(self, session_id: str | None) -> Target | None:
         """The session as the screen shows it."""

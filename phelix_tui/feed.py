@@ -21,14 +21,21 @@ from phelix_core.commands.run import run
 from phelix_core.commands.session import ShownSession
 from phelix_core.commands.session_listing import SessionList
 from phelix_core.errors import NotFound, PhelixError, SessionCorrupt
-from phelix_core.sessions.model import RECORD_NAME
+from phelix_core.sessions.listing import Stamp
+from phelix_core.sessions.model import ACTIVE, RECORD_NAME
 from phelix_core.sessions.summary import summarise
 from phelix_core.views.rows import BadRecord, Found
+from phelix_tui.arrangement import Arrangement
 from phelix_tui.messages import SnapshotFailed, SnapshotLoaded, SnapshotPatched
 from phelix_tui.watch import FolderWatch
 
 SECOND_LOOKS_S: Final = (0.02, 0.06, 0.15)
 """Pauses before a record that does not parse is looked at again."""
+MANY: Final = 2_000
+"""From so many records on, a full look reads only those whose file has another stamp, and sorts in its thread."""
+_FIRST: Final = 100
+_RECONCILE_S: Final = 30.0
+_RECONCILE_SHARE: Final = 120.0
 _AGAIN_S: Final = 2.0
 """Pause after a look at everything that failed."""
 
@@ -36,7 +43,16 @@ _AGAIN_S: Final = 2.0
 class Feed:
     """The loop; `post` takes its messages and may be called from the event loop only."""
 
-    def __init__(self, env: Environment, post: Callable[[Message], object], watch: FolderWatch | None = None) -> None:
+    def __init__(
+        self,
+        env: Environment,
+        post: Callable[[Message], object],
+        watch: FolderWatch | None = None,
+        *,
+        many: int = MANY,
+    ) -> None:
+        self._many = many
+        self._stamps: Mapping[str, Stamp] = {}
         self._env = env
         self._post = post
         self.watch = watch or FolderWatch(env.sessions.path, ignores=_is_no_record)
@@ -70,21 +86,66 @@ class Feed:
         if message is not None:
             self._post(message)
 
-    async def _all(self) -> Message:
+    async def _all(self) -> Message | None:
+        if self._failing or len(self._stamps) < self._many:
+            return await self._whole()
+        drifted = await asyncio.to_thread(self._drifted)
+        if drifted is None or len(drifted) > self._many:
+            return await self._whole()
+        return SnapshotPatched(await self._some(drifted)) if drifted else None
+
+    async def _whole(self) -> Message:
+        """Read everything; of many records the first few at once, so that nobody waits for the rest."""
+        if not self._stamps and self._env.sessions.is_indexed and (first := await asyncio.to_thread(self._first_rows)):
+            self._post(SnapshotPatched(first))
         message = await asyncio.to_thread(self._everything)
-        if isinstance(message, SnapshotLoaded):
-            return SnapshotLoaded(_there(await self._second_looks(dict(message.known))))
-        return message
+        if not isinstance(message, SnapshotLoaded):
+            return message
+        known = _there(await self._second_looks(dict(message.known)))
+        if len(known) < self._many:
+            return SnapshotLoaded(known)
+        return SnapshotLoaded(known, await asyncio.to_thread(self._sorted, known))
+
+    def _sorted(self, known: Mapping[str, Found]) -> Arrangement:
+        arrangement = Arrangement(self._env.settings.stale_after_ms)
+        arrangement.load(known, self._env.clock.now_ms())
+        return arrangement
+
+    def _first_rows(self) -> dict[str, Found | None]:
+        """What stands on top of the list: the newest that are stale, and the newest that are active."""
+        rows: dict[str, Found | None] = {}
+        for asked in ({"where": "is:stale"}, {"status": ACTIVE}):
+            answer = run(load_command("session list"), {**asked, "limit": _FIRST}, self._env).result
+            if isinstance(answer, SessionList):
+                rows.update((summary.session_id, summary) for summary in answer.sessions)
+        return rows
+
+    def _drifted(self) -> list[str] | None:
+        """Ids whose file has another stamp than at the last full look, or has gone; None if that cannot be told."""
+        start = self._env.clock.monotonic()
+        answer = run(load_command("session list"), {"stamps": True}, self._env).result
+        if not isinstance(answer, SessionList) or answer.stamps is None:
+            return None
+        before, self._stamps = self._stamps, answer.stamps
+        took = self._env.clock.monotonic() - start
+        self.watch.reconcile_every(max(_RECONCILE_S, took * _RECONCILE_SHARE))
+        return [
+            *(session_id for session_id, stamp in self._stamps.items() if before.get(session_id) != stamp),
+            *(session_id for session_id in before if session_id not in self._stamps),
+        ]
 
     async def _named(self, names: Iterable[str]) -> Message | None:
         ids = [match[1] for name in names if (match := RECORD_NAME.fullmatch(name))]
         return SnapshotPatched(await self._some(ids)) if ids else None
 
     def _everything(self) -> Message:
+        # Stamps first: what changes while the rows are read has another one at the next full look.
+        stamps = run(load_command("session list"), {"stamps": True}, self._env).result
         envelope = run(load_command("session list"), {"limit": 0}, self._env)
         if envelope.error is not None:
             return SnapshotFailed(envelope.error.code, envelope.error.message)
         assert isinstance(envelope.result, SessionList)  # noqa: S101 - what this command answers
+        self._stamps = (stamps.stamps or {}) if isinstance(stamps, SessionList) else {}
         known: dict[str, Found] = {summary.session_id: summary for summary in envelope.result.sessions}
         known.update((bad.file.removesuffix(".json"), BadRecord(bad.code)) for bad in envelope.result.unreadable)
         return SnapshotLoaded(known)

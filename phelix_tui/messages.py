@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from textual.message import Message
 
 from phelix_core.views.rows import Found
+from phelix_tui.arrangement import Arrangement
 
 
 @dataclass
 class SnapshotLoaded(Message):
-    """Every record was looked at."""
+    """Every record was looked at; of many, `arrangement` holds them sorted already."""
 
     known: Mapping[str, Found]
+    arrangement: Arrangement | None = None
 
 
 @dataclass

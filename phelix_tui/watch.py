@@ -167,6 +167,10 @@ class FolderWatch:
         """Milliseconds from the folder's time to our hearing of it, at the last change."""
         return self._last_lag_ms
 
+    def reconcile_every(self, seconds: float) -> None:
+        """Look at everything so often from the next full look on: a caller for whom that is work asks for less."""
+        self._reconcile_s = seconds
+
     # The watch itself
 
     async def changes(self) -> AsyncIterator[Batch]:

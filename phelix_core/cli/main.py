@@ -20,6 +20,8 @@ from phelix_core.commands.run import run
 from phelix_core.envelope import Envelope
 from phelix_core.errors import Cancelled, FilesystemError, InternalError, PhelixError
 from phelix_core.files import why
+from phelix_core.frozen import changed
+from phelix_core.redaction import redact
 from phelix_core.settings import load_settings
 
 PROGRAMS: Final = {
@@ -105,7 +107,8 @@ def _called(call: Call) -> int:
     settings = load_settings(os.environ, data_dir=call.data_dir, **options)  # pyright: ignore[reportArgumentType]
     if call.command.effect is Effect.PROGRAM:
         request = validate(call.command, call.raw, Surface.CLI)
-        status = _start(PROGRAMS[call.command.name])(request, settings)
+        named = settings.theme and redact(settings.theme)  # one that is not there is told by its name
+        status = _start(PROGRAMS[call.command.name])(request, changed(settings, theme=named))
         with _answering():
             return status
     env = open_environment(settings, Surface.CLI, progress=_tell_progress if _is_watched() else None)
@@ -168,8 +171,6 @@ def unforeseen(error: Exception) -> InternalError:
     """Write a redacted report of a fault nobody foresaw; answers the error that names its file."""
     import tempfile  # noqa: PLC0415 - only faults need it
     import traceback  # noqa: PLC0415 - only faults need it
-
-    from phelix_core.redaction import redact  # noqa: PLC0415 - only faults need it
 
     text = redact("".join(traceback.format_exception(error)))
     try:

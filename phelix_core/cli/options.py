@@ -43,6 +43,9 @@ class _Parser(argparse.ArgumentParser):
     """A parser that raises instead of leaving the process."""
 
     def error(self, message: str) -> NoReturn:
+        option, ignored, _ = message.partition(": ignored explicit argument ")
+        if ignored:  # of `-hSECRET` this would tell all but the first letter, which nobody recognises as a secret
+            message = f"{option} takes no value"
         raise InvalidArgument(f"{message[:1].upper()}{message[1:]}.", hint=f"See `{self.prog} --help`.")
 
 

@@ -1,7 +1,7 @@
 """Answers for people: rich tables on a terminal, plain and stable text elsewhere; errors on stderr.
 
-One renderer a result type, found in one table. Text from records was made safe in the views; nothing
-here is parsed as markup.
+One renderer a result type, found in one table. Text from records was made safe in the views, or passes
+`shown` here; nothing is parsed as markup.
 """
 
 import os
@@ -20,13 +20,17 @@ from phelix_core.commands.session import ShownSession
 from phelix_core.commands.session_listing import SessionList
 from phelix_core.commands.session_pruning import Pruned
 from phelix_core.envelope import Envelope
+from phelix_core.frozen import changed
+from phelix_core.redaction import redact
 from phelix_core.sessions.model import ACTIVE, Session
+from phelix_core.sessions.summary import SessionSummary
 from phelix_core.settings import Settings
 from phelix_core.strictjson import dumps, plain
-from phelix_core.text import SafeStr, visible, visible_block
+from phelix_core.text import SafeStr, visible
 from phelix_core.views import story
 from phelix_core.views.confirmation import confirmation
 from phelix_core.views.rows import session_row
+from phelix_core.views.shown import shown, shown_block
 
 _ROLES: Final = {
     "active": "green",
@@ -114,7 +118,7 @@ def print_result(result: object, call: Call, settings: Settings) -> None:
     page = Page(sys.stdout, no_color=call.no_color)
     draw = _DRAWN.get(type(result))
     if draw is None:
-        page.line(visible_block(dumps(plain(result))))
+        page.line(shown_block(dumps(plain(result))))
     else:
         draw(page, result, Told(filtered=bool(call.raw), stale_after_ms=settings.stale_after_ms))
 
@@ -132,7 +136,7 @@ def _list(page: Page, result: SessionList, told: Told) -> None:
     now_ms = SystemClock().now_ms()
     rows: list[list[Cell]] = []
     for summary in result.sessions:
-        row = session_row(summary, now_ms, told.stale_after_ms)
+        row = session_row(_without_secrets(summary), now_ms, told.stale_after_ms)
         looks = row.looks
         state = (f"{looks.glyph} {looks.word}", looks.role)
         texts = (row.title, row.app, row.step, row.age, row.seen, row.references)
@@ -149,7 +153,18 @@ def _list(page: Page, result: SessionList, told: Told) -> None:
         page.line(("⚠ unreadable  ", "unread"), f"{bad.file}  {bad.code}")
 
 
-def _shown(page: Page, result: ShownSession, _: Told) -> None:
+def _without_secrets(summary: SessionSummary) -> SessionSummary:
+    """What a row draws of a record, which another tool may have written."""
+    point = summary.checkpoint
+    return changed(
+        summary,
+        title=redact(summary.title or "") or None,
+        app=redact(summary.app or "") or None,
+        checkpoint=changed(point, step=redact(point.step or "") or None) if point else None,
+    )
+
+
+def _session_page(page: Page, result: ShownSession, _: Told) -> None:
     session, now_ms = result.session, SystemClock().now_ms()
     for name, value in story.identity(session, now_ms):
         page.line((f"{name:<12}", "bold"), value)
@@ -166,25 +181,23 @@ def _shown(page: Page, result: ShownSession, _: Told) -> None:
 
 def _session(page: Page, session: Session, _: Told) -> None:
     last = session.events[-1]
-    page.line(
-        f"{session.session_id} is {session.status} at revision {session.rev}: {visible(last.detail or last.type)}"
-    )
+    page.line(f"{session.session_id} is {session.status} at revision {session.rev}: {shown(last.detail or last.type)}")
 
 
 def _plan(page: Page, plan: WritePlan, _: Told) -> None:
-    shown = confirmation(plain(plan))
-    on = f" on {shown.target}" if shown.target else ""
-    page.line("Would run ", (shown.action, "bold"), f"{on} in {shown.data_dir}")
-    for change in shown.changes:
+    told = confirmation(plain(plan))
+    on = f" on {told.target}" if told.target else ""
+    page.line("Would run ", (told.action, "bold"), f"{on} in {told.data_dir}")
+    for change in told.changes:
         page.line(
             f"  {change.field}: {'absent' if change.before is None else change.before} → ",
             change.after or "absent",
         )
-    if shown.event:
-        page.line(f"  event: {shown.event}")
-    for effect in shown.side_effects:
+    if told.event:
+        page.line(f"  event: {told.event}")
+    for effect in told.side_effects:
         page.line(f"  note: {effect}")
-    page.line(f"  command: {shown.command}")
+    page.line(f"  command: {told.command}")
     page.line(f"  digest: {plan.digest}")
     page.line("Nothing was written.")
 
@@ -211,7 +224,7 @@ def _demo(page: Page, result: DemoWritten, _: Told) -> None:
 
 _DRAWN: Final[dict[type, Callable[[Page, Any, Told], None]]] = {
     SessionList: _list,
-    ShownSession: _shown,
+    ShownSession: _session_page,
     Session: _session,
     WritePlan: _plan,
     Pruned: _pruned,

@@ -18,6 +18,7 @@ from phelix_core.commands.run import run
 from phelix_core.errors import AlreadyExists, FilesystemError
 from phelix_core.files import why
 from phelix_core.frozen import frozen
+from phelix_core.redaction import redact
 from phelix_core.sessions import transitions
 from phelix_core.sessions.model import CANCELLED, COMPLETED, FAILED, Actor, Session
 from phelix_core.sessions.transitions import References, Stamp
@@ -95,7 +96,7 @@ class DemoWrite:
     def plan(self) -> WritePlan:
         """Name the folder and how much would be in it."""
         self._require_empty()
-        target = {"directory": self._directory}
+        target = {"directory": redact(self._directory)}
         changes = (FieldChange(field="sessions", before=None, after=self._request.sessions),)
         return WritePlan(
             action="demo",
@@ -116,7 +117,7 @@ class DemoWrite:
         settings = replace(self._env.settings, data_dir=self._directory)
         inside = open_environment(settings, Surface.CLI, clock=self._env.clock)
         DemoFleet(inside, self._request.seed).write(self._request.sessions)
-        return DemoWritten(data_dir=self._directory, sessions=self._request.sessions)
+        return DemoWritten(data_dir=redact(self._directory), sessions=self._request.sessions)
 
 
 class DemoFleet:

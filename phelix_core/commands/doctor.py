@@ -16,6 +16,7 @@ from phelix_core.commands.preview import FieldChange, WritePlan, digest_of, requ
 from phelix_core.commands.registry import Effect, command, equivalent
 from phelix_core.errors import PhelixError
 from phelix_core.frozen import frozen
+from phelix_core.redaction import redact
 from phelix_core.sessions.model import ACTIVE, record_name
 from phelix_core.sessions.staleness import clock_ahead_ms
 
@@ -76,9 +77,9 @@ def _version() -> Finding:
 
 
 def _data_dir(env: Environment) -> Finding:
-    path = env.settings.data_dir
+    folder, path = env.settings.data_dir, redact(env.settings.data_dir)
     try:
-        found = os.stat(path)
+        found = os.stat(folder)
     except FileNotFoundError:
         return Finding(
             check="data directory",
@@ -90,7 +91,7 @@ def _data_dir(env: Environment) -> Finding:
         return Finding(check="data directory", state=FAIL, detail=f"{path}: {os.strerror(error.errno or 0)}")
     if not stat.S_ISDIR(found.st_mode):
         return Finding(check="data directory", state=FAIL, detail=f"{path} is not a folder", hint="Name another.")
-    if not os.access(path, os.W_OK | os.X_OK):
+    if not os.access(folder, os.W_OK | os.X_OK):
         return Finding(
             check="data directory",
             state=WARN,
@@ -114,7 +115,7 @@ def _sessions_folder(env: Environment) -> Finding:
         return Finding(
             check="modes",
             state=WARN,
-            detail=f"{len(lax)} files or folders are open to other users, such as {lax[0]}",
+            detail=f"{len(lax)} files or folders are open to other users, such as {redact(lax[0])}",
             hint="`phelix doctor --fix` closes them.",
         )
     return Finding(check="modes", state=OK, detail="records are private to their owner")
@@ -169,7 +170,7 @@ def _terminal() -> Finding:
         return Finding(check="terminal", state=OK, detail="not a terminal: output is plain")
     size = os.get_terminal_size(sys.stdout.fileno())
     encoding = (sys.stdout.encoding or "unknown").lower()
-    detail = f"{size.columns}x{size.lines}, TERM={os.environ.get('TERM', 'unset')}, {encoding}"
+    detail = f"{size.columns}x{size.lines}, TERM={redact(os.environ.get('TERM', 'unset'))}, {encoding}"
     if encoding.replace("-", "") != "utf8":
         return Finding(check="terminal", state=WARN, detail=detail, hint="Use a UTF-8 locale, or glyphs will be wrong.")
     return Finding(check="terminal", state=OK, detail=detail)
@@ -192,10 +193,13 @@ class Repair:
     def plan(self) -> WritePlan:
         """Name every file that would be closed or removed."""
         changes = (
-            *(FieldChange(field=path, before="open to others", after="private") for path in self._lax()),
-            *(FieldChange(field=path, before="leftover", after=None) for path in self._env.sessions.leftovers()),
+            *(FieldChange(field=redact(path), before="open to others", after="private") for path in self._lax()),
+            *(
+                FieldChange(field=redact(path), before="leftover", after=None)
+                for path in self._env.sessions.leftovers()
+            ),
         )
-        target = {"data_dir": self._env.settings.data_dir}
+        target = {"data_dir": redact(self._env.settings.data_dir)}
         return WritePlan(
             action="doctor",
             target=target,
@@ -213,4 +217,4 @@ class Repair:
             require_digest(expect_digest, self.plan().digest)
         fixed = self._env.sessions.repair(self._lax(), self._env.sessions.leftovers())
         seen = examine(self._env)
-        return Examination(sound=seen.sound, findings=seen.findings, fixed=tuple(fixed))
+        return Examination(sound=seen.sound, findings=seen.findings, fixed=tuple(map(redact, fixed)))

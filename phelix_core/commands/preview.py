@@ -14,6 +14,7 @@ from phelix_core.commands.environment import Environment
 from phelix_core.commands.registry import Command, equivalent
 from phelix_core.errors import SessionConflict
 from phelix_core.frozen import frozen
+from phelix_core.redaction import redact
 from phelix_core.strictjson import canonical, plain
 
 NOW: Final = "‹now›"
@@ -67,7 +68,7 @@ def plan_of(
     pinned = {"if_rev": preconditions["rev"]} if "rev" in preconditions else {}
     return WritePlan(
         action=command.name,
-        target={**target, "data_dir": env.settings.data_dir},
+        target={**target, "data_dir": redact(env.settings.data_dir)},
         preconditions=preconditions,
         changes=changes,
         event=event,

@@ -18,6 +18,7 @@ from phelix_core.checks import Alias, Check, CheckFailed, Help, Only, Surface
 from phelix_core.commands.environment import Environment
 from phelix_core.errors import InvalidArgument
 from phelix_core.frozen import REQUIRED, frozen, members_of
+from phelix_core.redaction import redact
 
 CATALOGUE: Mapping[str, str] = {
     "session create": "phelix_core.commands.session_creation:create_session",
@@ -216,7 +217,7 @@ def _one(field: Field, value: object) -> object:
 
 
 def equivalent(command: Command, request: object, data_dir: str | None = None, **more: object) -> str:
-    """The command line that asks for the same, ready to copy into a shell."""
+    """The command line that asks for the same, ready to copy into a shell; a secret in a path is told as one."""
     from shlex import quote  # noqa: PLC0415 - only previews need it
 
     words = ["phelix", *command.name.split()]
@@ -224,7 +225,7 @@ def equivalent(command: Command, request: object, data_dir: str | None = None, *
     for field in command.fields(Surface.CLI):
         value = more.get(field.name, getattr(request, field.name))
         if field.positional:
-            words.append(quote(str(value)))
+            words.append(quote(redact(str(value))))
         elif field.many:
             options += [_option(field.option, item) for item in cast("tuple[object, ...]", value)]
         elif value is True:
@@ -240,7 +241,7 @@ def _path(path: str) -> str:
     """A path for a shell, below the home folder as people write it."""
     from shlex import quote  # noqa: PLC0415 - only previews need it
 
-    home = os.path.expanduser("~")
+    home, path = os.path.expanduser("~"), redact(path)
     return f"~/{quote(path[len(home) + 1 :])}" if path.startswith(f"{home}/") else quote(path)
 
 

@@ -4,17 +4,17 @@ A record that cannot be read is reported and hides no other. Source: sessions pa
 section 4.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Final
 
-from phelix_core.checks import NATURAL, Help, Only, Surface, capped, one_of
+from phelix_core.checks import NATURAL, Help, Only, Surface, Unprinted, one_of
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.registry import Effect, command
 from phelix_core.errors import InvalidArgument, NotFound, PhelixError
 from phelix_core.frozen import frozen
 from phelix_core.redaction import free_text
 from phelix_core.sessions import model
-from phelix_core.sessions.listing import PLACE, Row, Value, Wanted, summary_of
+from phelix_core.sessions.listing import PLACE, Row, Stamp, Value, Wanted, summary_of
 from phelix_core.sessions.references import MISSING, PRESENT, UNAVAILABLE, UNKNOWN
 from phelix_core.sessions.summary import SessionSummary
 
@@ -35,9 +35,12 @@ class ListSessions:
     status: Annotated[str | None, one_of(*model.STATUSES), Help("Only sessions of this status")] = None
     app: Annotated[str | None, free_text(model.APP_CAP), Help("Only sessions of this application")] = None
     where: Annotated[
-        str | None, capped(WHERE_CAP), _NOT_OVER_MCP, Help("Only what this filter accepts, as in the console's /")
+        str | None, free_text(WHERE_CAP), _NOT_OVER_MCP, Help("Only what this filter accepts, as in the console's /")
     ] = None
     limit: Annotated[int | None, NATURAL, Help("At most so many rows; 0 means all")] = None
+    stamps: Annotated[
+        bool, Only(Surface.TUI), Help("Answer the files' stamps and no rows: what a live view compares")
+    ] = False
     check: Annotated[bool, _NOT_OVER_MCP, Help("Compare every file with the index first")] = False
 
 
@@ -57,11 +60,14 @@ class SessionList:
     count: int
     truncated: bool
     unreadable: tuple[Unreadable, ...]
+    stamps: Annotated[Mapping[str, Stamp] | None, Unprinted()] = None
 
 
 @command("session list", effect=Effect.READ)
 def list_sessions(request: ListSessions, env: Environment) -> SessionList:
     """Answer from the index."""
+    if request.stamps:
+        return SessionList(sessions=(), count=0, truncated=False, unreadable=(), stamps=env.sessions.stamps())
     now_ms, stale_after_ms = env.clock.now_ms(), env.settings.stale_after_ms
     limit = _limit(request.limit, env.surface) or None
     conditions: list[tuple[str, tuple[Value, ...]]] = [

@@ -18,13 +18,12 @@ from typing import Any, Final
 
 from phelix_core.clock import Clock
 from phelix_core.errors import NotFound, PhelixError, StoreBusy
-from phelix_core.sessions.listing import COLUMNS, PLACE, Listed, Progress, Row, Value, Wanted
+from phelix_core.sessions.listing import COLUMNS, INDEX_FILE, PLACE, Listed, Progress, Row, Stamp, Value, Wanted
 from phelix_core.sessions.model import RECORD_NAME, Actor, Checkpoint, Session, record_name
 from phelix_core.sqlite import MEMORY, Database, DatabaseUnusable
 from phelix_core.strictjson import canonical, plain
 from phelix_core.touched import Touched, chained
 
-INDEX_FILE: Final = "sessions.sqlite3"
 APPLICATION_ID: Final = 0x50484C58
 """Says that the file is ours: `PHLX`."""
 VERSION: Final = 1
@@ -61,9 +60,6 @@ _NO_INDEXES: Final = """
 DROP INDEX newest; DROP INDEX newest_of_status; DROP INDEX newest_of_app; DROP INDEX unreadable;
 """
 _INSERT: Final = f"INSERT OR REPLACE INTO rows ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608 - names of ours
-
-Stamp = tuple[int, int, int]
-"""A file's mtime in nanoseconds, its size in bytes, its inode."""
 
 
 class IndexUnusable(Exception):

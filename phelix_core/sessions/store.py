@@ -4,12 +4,13 @@
 was written. Readers take no lock.
 """
 
+import os
 from collections.abc import Callable, Iterator
 
 from phelix_core.clock import Clock
 from phelix_core.errors import NotFound, PhelixError, SessionCorrupt
 from phelix_core.files import Folder, UnreadableFile
-from phelix_core.sessions.listing import NOTES_FILE, Listed, Progress, Wanted
+from phelix_core.sessions.listing import INDEX_FILE, NOTES_FILE, Listed, Progress, Stamp, Wanted
 from phelix_core.sessions.model import RECORD_NAME, Session, decode, encode, lock_name, record_name
 from phelix_core.touched import Touched
 
@@ -77,6 +78,19 @@ class SessionStore:
         self._folder.require_listable()
         index = SessionIndex(self.path, self._cache, self._clock, self.load, self._notes)
         return index.list(wanted, check=check, progress=progress)
+
+    def stamps(self) -> dict[str, Stamp]:
+        """The stamp of every record's file, one pass over the folder: what changed since has another one."""
+        return {
+            match[1]: stamp
+            for name, stamp in self._folder.stamps()
+            if (match := RECORD_NAME.fullmatch(name)) is not None
+        }
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether a listing would be answered from an index that is there already."""
+        return os.path.exists(f"{self._cache}/{INDEX_FILE}")
 
     def create(self, session: Session) -> Session:
         """Write a new record; an existing id is `AlreadyExists`."""
