@@ -43,6 +43,7 @@ class ReportingConsole(ConsoleApp):
         """End, without the traceback that Textual prints with every local variable (Textual's hook)."""
         if isinstance(self._exception, Exception):
             self.fault = self.fault or unforeseen(self._exception)
+        self._first_look.set()  # nobody waits for what will not come
         self._close_messages_no_wait()
 
     def require_sound(self) -> None:
@@ -121,9 +122,10 @@ def picture(settings: Settings) -> str:
 
     async def look(pilot: Pilot[Any]) -> None:
         await app.settled()
-        await pilot.pause()
-        drawn.append(as_svg(app))
-        app.exit()
+        if app.fault is None:
+            await pilot.pause()
+            drawn.append(as_svg(app))
+            app.exit()
 
     app.run(headless=True, size=_PICTURE, auto_pilot=look)
     app.require_sound()

@@ -13,6 +13,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
+from textual.timer import Timer
 from textual.widgets import Input
 
 from phelix_core.commands.session import ShownSession
@@ -44,6 +45,7 @@ _COLUMNS = (
 _STILL_S = 1.0
 _PREVIEW_PAUSE_S = 0.06
 _MANY = 10_000
+_TYPING_PAUSE_S = 0.08
 _OFFER_PAUSE_S = 0.1
 _MOST_OFFERS = 12
 _REORDER_PAUSE_S = 0.5
@@ -72,6 +74,7 @@ class FleetRoom(Room):
         self._preview_of: str | None = None
         self._last_good: ShownSession | None = None
         self._wrong: FilterError | None = None
+        self._typing: Timer | None = None
         self._offers: Sequence[Completion] = ()
 
     def content(self) -> ComposeResult:
@@ -310,19 +313,29 @@ class FleetRoom(Room):
         self._offer()
 
     @on(Input.Changed, "#filter")
-    def _filter_changed(self, event: Input.Changed) -> None:
-        """Show what matches; where the text is no filter, what was shown stays."""
+    def _filter_changed(self) -> None:
+        """Show what matches; of many rows once typing pauses, so that every key is echoed at once."""
+        if self._typing is not None:
+            self._typing.stop()
+        if len(self.desk.arrangement) > _MANY:
+            self._typing = self.set_timer(_TYPING_PAUSE_S, self._apply_filter)
+        else:
+            self._apply_filter()
+
+    def _apply_filter(self) -> None:
+        """Take the filter typed; where the text is no filter, what was shown stays."""
         from phelix_core.views.filter import FilterError  # noqa: PLC0415 - a fleet that nobody filters starts without
 
+        text = self.query_one("#filter", Input).value
         try:
-            self.desk.arrangement.wanted = event.value.strip()
+            self.desk.arrangement.wanted = text.strip()
         except FilterError as error:
             self._wrong = error
             self._tell()
         else:
             self._wrong = None
             self._reorder()
-        if event.value:
+        if text:
             self._offer()
 
     @work(exclusive=True, group="offer", exit_on_error=False)

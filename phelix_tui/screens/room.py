@@ -77,5 +77,5 @@ class Room(Screen[None]):
         for state in ("unreadable", "stale", "clock"):
             if counts.get(state):
                 looks = STATES[state]
-                cells += [cell(f"{looks.glyph} {counts[state]} {looks.word}", looks.role), cell(" · ")]
+                cells += [cell(f"{looks.glyph} {counts[state]:,} {looks.word}", looks.role), cell(" · ")]
         return cells
