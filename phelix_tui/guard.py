@@ -15,7 +15,7 @@ Source: console page, settled here; public report 18.
 import math
 from collections.abc import Callable
 from time import monotonic
-from typing import Generic, TypeVar
+from typing import Generic, TypeGuard, TypeVar
 
 from textual import events
 from textual.app import App
@@ -90,7 +90,20 @@ class GuardedApp(App[Result], Generic[Result]):
         if self.guard.drops(event, self._paste_target(event)):
             event.stop()
             return
+        if self._is_late_text(event):
+            event.stop()
+            self.focused.post_message(events.Key(event.key, event.character))  # pyright: ignore[reportOptionalMemberAccess]
+            return
         await super().on_event(event)
+
+    def _is_late_text(self, event: events.Event) -> TypeGuard[events.Key]:
+        """Whether a character comes back unused from a widget that lost the focus to a text field meanwhile.
+
+        A text field uses every character it gets, so this one was typed right behind the key that opened the
+        field. It is text, and must not act as a key.
+        """
+        is_text = isinstance(event, events.Key) and event.is_forwarded and event.is_printable
+        return is_text and bool(self.screen_stack) and takes_text(self.focused)
 
     def _paste_target(self, event: events.Event) -> Widget | None:
         return self.focused if isinstance(event, events.Paste) and self.screen_stack else None

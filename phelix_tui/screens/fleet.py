@@ -301,7 +301,9 @@ class FleetRoom(Room):
     def action_find(self) -> None:
         """Open the filter."""
         self.add_class("-filtering")
-        self.query_one("#filter", Input).focus()
+        entry = self.query_one("#filter", Input)
+        entry.display = True
+        self.set_focus(entry)  # at once: what is typed next is text
         self._prepare()
 
     @work(exclusive=True, group="prepare", exit_on_error=False)
@@ -368,14 +370,17 @@ class FleetRoom(Room):
 
     @on(Input.Submitted, "#filter")
     def _filter_done(self) -> None:
+        self._close_filter()
+
+    def _close_filter(self) -> None:
         self.remove_class("-filtering")
+        self.query_one("#filter", Input).display = False
         self.query_one("#fleet", RowList).focus()
 
     def action_clear_filter(self) -> None:
         """Leave the filter and show everything."""
-        self.remove_class("-filtering")
         self.query_one("#filter", Input).value = ""
-        self.query_one("#fleet", RowList).focus()
+        self._close_filter()
 
     def action_apply_waiting(self) -> None:
         """Bring the waiting order in."""

@@ -21,7 +21,6 @@ from phelix_core.commands.session_listing import SessionList
 from phelix_core.settings import Settings
 from tests.tui.pty_terminal import PtyTerminal
 
-_BARE = [sys.executable, str(Path(__file__).with_name("bare_app.py"))]
 _STARTS = 5
 _CHANGES = 40
 _IDLE_S = 5.0
@@ -34,11 +33,17 @@ class PastClock(SystemClock):
         return super().now_ms() - 5 * 86_400_000
 
 
-def _console(folder: str) -> list[str]:
+def bare_argv() -> list[str]:
+    """The least that a Textual program can be."""
+    return [sys.executable, str(Path(__file__).with_name("bare_app.py"))]
+
+
+def console_argv(folder: str) -> list[str]:
+    """The console over a data directory."""
     return [str(Path(sys.executable).with_name("phelix")), "tui", "--data-dir", folder]
 
 
-def _until(argv: list[str], seen: str | Callable[[PtyTerminal], object]) -> float:
+def until_shown(argv: list[str], seen: str | Callable[[PtyTerminal], object]) -> float:
     """Seconds from the start of a process to what it shows."""
     start = time.perf_counter()
     with PtyTerminal(argv, cols=120, rows=40) as terminal:
@@ -50,9 +55,9 @@ def starts(folder: str) -> dict[str, float]:
     """Medians of interleaved starts: the bare app, the console's shell, its first rows."""
     times: dict[str, list[float]] = {"bare": [], "shell": [], "rows": []}
     for _ in range(_STARTS):
-        times["bare"].append(_until(_BARE, "ready"))
-        times["shell"].append(_until(_console(folder), "phelix ·"))
-        times["rows"].append(_until(_console(folder), "✓ completed"))
+        times["bare"].append(until_shown(bare_argv(), "ready"))
+        times["shell"].append(until_shown(console_argv(folder), "phelix ·"))
+        times["rows"].append(until_shown(console_argv(folder), "✓ completed"))
     return {name: statistics.median(found) for name, found in times.items()}
 
 
@@ -86,18 +91,20 @@ def _on_screen(env: Environment) -> list[str]:
 def idle(terminal: PtyTerminal) -> tuple[float, float]:
     """Share of a core, and bytes a second, while nothing happens."""
     terminal.wait_quiet(1.5, 30)
-    cpu, sent, start = _cpu_s(terminal.process.pid), terminal.count_bytes(), time.perf_counter()
+    cpu, sent, start = cpu_s(terminal.process.pid), terminal.count_bytes(), time.perf_counter()
     time.sleep(_IDLE_S)
     passed = time.perf_counter() - start
-    return (_cpu_s(terminal.process.pid) - cpu) / passed, (terminal.count_bytes() - sent) / passed
+    return (cpu_s(terminal.process.pid) - cpu) / passed, (terminal.count_bytes() - sent) / passed
 
 
-def _cpu_s(pid: int) -> float:
+def cpu_s(pid: int) -> float:
+    """Processor seconds of a process so far."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _rss_mb(pid: int) -> float:
+def rss_mb(pid: int) -> float:
+    """Resident memory of a process."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
@@ -109,11 +116,11 @@ def measure() -> dict[str, float]:
         DemoFleet(open_environment(settings, Surface.CLI, clock=PastClock())).write(32)
         env = open_environment(settings, Surface.CLI, clock=PastClock())
         found = starts(folder)
-        with PtyTerminal(_console(folder), cols=120, rows=40) as terminal:
+        with PtyTerminal(console_argv(folder), cols=120, rows=40) as terminal:
             terminal.wait_for("✓ completed", 30)
             share, rate = idle(terminal)
             seconds, sizes = changes(terminal, env, _on_screen(env)[1:])
-            rss = _rss_mb(terminal.process.pid)
+            rss = rss_mb(terminal.process.pid)
     seconds.sort()
     return {
         "bare_s": found["bare"],
