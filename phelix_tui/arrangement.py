@@ -58,6 +58,8 @@ class Arrangement:
         self._text = ""
         self._query: Query | None = None
         self._accepts: Callable[[Filterable], bool] | None = None
+        self._shown: list[Key] = self._sorted
+        self._members: set[str] | None = None
         self.counts: Counter[str] = Counter()
 
     def __len__(self) -> int:
@@ -91,6 +93,7 @@ class Arrangement:
         query = self._parsed(text)
         self._text, self._query = text, query
         self._compile()
+        self._select()
 
     def _parsed(self, text: str) -> "Query | None":
         if not text.strip():
@@ -135,17 +138,25 @@ class Arrangement:
         query = self._query
         self._accepts = None if query is None else query.predicate(self._now_ms, self._stale_after_ms)
 
-    def _sees(self, session_id: str) -> bool:
+    def _select(self) -> None:
+        """Ask the filter of everything; from here on only what changes is asked again."""
+        if self._accepts is None:
+            self._shown, self._members = self._sorted, None
+            return
+        accepts, subjects = self._accepts, self.subjects
+        self._shown = [key for key in self._sorted if accepts(subjects[key[2]])]
+        self._members = {key[2] for key in self._shown}
+
+    def _was_shown(self, session_id: str) -> bool:
+        return session_id in (self._known if self._members is None else self._members)
+
+    def _is_shown(self, session_id: str) -> bool:
         """Whether a known record passes the filter."""
         return self._accepts is None or self._accepts(self.subjects[session_id])
 
     def order(self) -> list[str]:
         """Ids of the records that match the filter, attention first."""
-        ids = [key[2] for key in self._sorted]
-        if self._accepts is None:
-            return ids
-        accepts, subjects = self._accepts, self.subjects
-        return [session_id for session_id in ids if accepts(subjects[session_id])]
+        return [key[2] for key in self._shown]
 
     def in_order(self) -> list[SessionRow]:
         """The same as lines."""
@@ -161,7 +172,8 @@ class Arrangement:
         for session_id, found in known.items():
             self._put(session_id, found)
         self._sorted = sorted(self._keys.values())
-        return Patch((), sum(map(self._sees, self._known)))
+        self._select()
+        return Patch((), len(self._shown))
 
     def change(self, changes: Mapping[str, Found | None], now_ms: int) -> Patch:
         """Take in what a look at some records gave; None means gone."""
@@ -169,19 +181,17 @@ class Arrangement:
         rows: list[SessionRow] = []
         moved = 0
         for session_id, found in changes.items():
-            was_seen = session_id in self._known and self._sees(session_id)
+            was_shown, old_key = self._was_shown(session_id), self._keys.get(session_id)
+            old_state = self._states.get(session_id)
             if found is None:
                 self._drop(session_id)
-                moved += was_seen
+                moved += was_shown
+                self._move(old_key, None, was_shown=was_shown, is_shown=False)
                 continue
-            old_key, old_state = self._keys.get(session_id), self._states.get(session_id)
             key = self._put(session_id, _keeping_good(self._known.get(session_id), found))
-            is_seen = self._sees(session_id)
-            if key != old_key:
-                self._place(old_key, key)
-                moved += is_seen or was_seen
-            else:
-                moved += is_seen != was_seen
+            is_shown = self._is_shown(session_id)
+            moved += (is_shown or was_shown) if key != old_key else is_shown != was_shown
+            self._move(old_key, key, was_shown=was_shown, is_shown=is_shown)
             turned = old_state is not None and old_state != self._states[session_id]
             if (row := self._redrawn(session_id, turned=turned)) is not None:
                 rows.append(row)
@@ -219,9 +229,10 @@ class Arrangement:
             return 0
         if 0 <= self._now_ms - self._filtered_ms < _FILTER_AGAIN_MS:
             return 0
-        before = set(self.order())
+        before = self._members or set()
         self._compile()
-        return len(before ^ set(self.order()))
+        self._select()
+        return len(before ^ (self._members or set()))
 
     def _set_back(self, now_ms: int) -> dict[str, None]:
         """Forget what was expected of a clock that was set back: every row may have to turn once more."""
@@ -257,13 +268,14 @@ class Arrangement:
             if turn > now_ms:
                 heapq.heappush(self._turns, (turn, session_id))
 
-    def _place(self, old: Key | None, new: Key) -> None:
-        if old is not None:
-            self._unplace(old)
-        insort(self._sorted, new)
-
-    def _unplace(self, key: Key) -> None:
-        del self._sorted[bisect_left(self._sorted, key)]
+    def _move(self, old: Key | None, new: Key | None, *, was_shown: bool, is_shown: bool) -> None:
+        """Give a record its place in the order, and in what the filter shows."""
+        if old != new:
+            _put_in_order(self._sorted, old, new)
+        if self._members is not None and (old != new or was_shown != is_shown):
+            _put_in_order(self._shown, old if was_shown else None, new if is_shown else None)
+            session_id = (new or old or ("", "", ""))[2]
+            (self._members.add if is_shown else self._members.discard)(session_id)
 
     def _drop(self, session_id: str) -> None:
         if self._known.pop(session_id, None) is None:
@@ -272,7 +284,7 @@ class Arrangement:
         self._rows.pop(session_id, None)
         if self._subjects is not None:
             del self._subjects[session_id]
-        self._unplace(self._keys.pop(session_id))
+        del self._keys[session_id]
 
     def summary(self) -> dict[str, int]:
         """How many rows of each state there are, in the states' order; states without rows are left out."""
@@ -290,6 +302,13 @@ def _keeping_good(before: Found | None, now: Found) -> Found:
         return now
     good = before if isinstance(before, SessionSummary) else before.last_good
     return BadRecord(now.code, good)
+
+
+def _put_in_order(keys: list[Key], old: Key | None, new: Key | None) -> None:
+    if old is not None:
+        del keys[bisect_left(keys, old)]
+    if new is not None:
+        insort(keys, new)
 
 
 def subjects_of(known: Mapping[str, Found]) -> "dict[str, Filterable]":

@@ -18,7 +18,18 @@ from typing import Any, Final
 
 from phelix_core.clock import Clock
 from phelix_core.errors import NotFound, PhelixError, StoreBusy
-from phelix_core.sessions.listing import COLUMNS, INDEX_FILE, PLACE, Listed, Progress, Row, Stamp, Value, Wanted
+from phelix_core.sessions.listing import (
+    COLUMNS,
+    INDEX_FILE,
+    LISTED_COLUMNS,
+    PLACE,
+    Listed,
+    Progress,
+    Row,
+    Stamp,
+    Value,
+    Wanted,
+)
 from phelix_core.sessions.model import RECORD_NAME, Actor, Checkpoint, Session, record_name
 from phelix_core.sqlite import MEMORY, Database, DatabaseUnusable
 from phelix_core.strictjson import canonical, plain
@@ -59,6 +70,7 @@ CREATE INDEX unreadable ON rows (id) WHERE code IS NOT NULL;
 _NO_INDEXES: Final = """
 DROP INDEX newest; DROP INDEX newest_of_status; DROP INDEX newest_of_app; DROP INDEX unreadable;
 """
+_LISTED: Final = ", ".join("NULL" if name == "haystack" else name for name in LISTED_COLUMNS)
 _INSERT: Final = f"INSERT OR REPLACE INTO rows ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608 - names of ours
 
 
@@ -288,7 +300,7 @@ class SessionIndex:
         rows: list[Row] = []
         for _ in range(4):
             sql = (
-                f"SELECT * FROM rows WHERE code IS NULL AND ({wanted.sql}) "  # noqa: S608 - values are bound
+                f"SELECT {_LISTED} FROM rows WHERE code IS NULL AND ({wanted.sql}) "  # noqa: S608 - values are bound
                 "ORDER BY created_at_ms DESC, id DESC LIMIT ?"
             )
             limit = -1 if wanted.limit is None else wanted.limit + 1

@@ -1,6 +1,8 @@
 """What a listing asks and what it answers: plain values between a command and whatever answers it."""
 
 from collections.abc import Callable
+from functools import lru_cache
+from sys import intern
 from typing import Any, Final
 
 from phelix_core.frozen import frozen
@@ -28,6 +30,8 @@ COLUMNS: Final = (
     "checkpoint_seq", "final_result", "plans", "operations", "deployments", "reference_ids", "haystack", "extra",
     "last_event_ms", "app_folded", "project_folded", "actor_folded", "step_folded", "title_folded", "result_folded",
 )  # fmt: skip
+LISTED_COLUMNS: Final = COLUMNS[: COLUMNS.index("app_folded")]
+"""What a listing answers: all but what only conditions look at."""
 PLACE: Final = {name: place for place, name in enumerate(COLUMNS)}
 
 
@@ -49,11 +53,22 @@ class Listed:
     unreadable: tuple[tuple[str, str], ...]
 
 
+@lru_cache(1024)
+def _actor(kind: str, actor_id: str | None, authenticated: bool) -> Actor:  # noqa: FBT001 - a column
+    """One actor for all its sessions: of a hundred thousand rows few differ in it."""
+    return Actor(type=kind, id=actor_id, authenticated=authenticated)
+
+
+@lru_cache(1024)
+def _counts(plans: int, operations: int, deployments: int) -> ReferenceCounts:
+    return ReferenceCounts(plans=plans, operations=operations, deployments=deployments)
+
+
 def summary_of(row: Row, now_ms: int, stale_after_ms: int) -> SessionSummary:
     """The summary that a row holds, its staleness computed now."""
     (session_id, _, _, _, _, status, title, project, app, actor, actor_id, authenticated, rev, created_at_ms,
      updated_at_ms, has_checkpoint, step, note, at_ms, seq, final_result, plans, operations, deployments, _, _, extra,
-     last_event_ms, *_) = row  # fmt: skip
+     last_event_ms) = row  # fmt: skip
     kept: Any = loads(extra.encode()) if extra else {}
     point = (
         Checkpoint(step=step, note=note, at_ms=at_ms, seq=seq, extra=kept.get("checkpoint", {}))
@@ -62,17 +77,19 @@ def summary_of(row: Row, now_ms: int, stale_after_ms: int) -> SessionSummary:
     )
     return SessionSummary(
         session_id=session_id,
-        status=status,
+        status=intern(status),
         title=title,
-        project=project,
-        app=app,
-        actor=Actor(type=actor, id=actor_id, authenticated=bool(authenticated), extra=kept.get("actor", {})),
+        project=project and intern(project),
+        app=app and intern(app),
+        actor=_actor(actor, actor_id, bool(authenticated))
+        if "actor" not in kept
+        else Actor(type=actor, id=actor_id, authenticated=bool(authenticated), extra=kept["actor"]),
         rev=rev,
         created_at_ms=created_at_ms,
         updated_at_ms=updated_at_ms,
         checkpoint=point,
         final_result=final_result,
-        references=ReferenceCounts(plans=plans, operations=operations, deployments=deployments),
+        references=_counts(plans, operations, deployments),
         stale=why_stale(status, last_event_ms, now_ms, stale_after_ms),
         last_event_ms=last_event_ms,
     )
