@@ -52,7 +52,7 @@ class Feed:
         many: int = MANY,
     ) -> None:
         self._many = many
-        self._stamps: Mapping[str, Stamp] = {}
+        self._stamps: dict[str, int] = {}
         self._env = env
         self._post = post
         self.watch = watch or FolderWatch(env.sessions.path, ignores=_is_no_record)
@@ -126,7 +126,7 @@ class Feed:
         answer = run(load_command("session list"), {"stamps": True}, self._env).result
         if not isinstance(answer, SessionList) or answer.stamps is None:
             return None
-        before, self._stamps = self._stamps, answer.stamps
+        before, self._stamps = self._stamps, _brief(answer.stamps)
         took = self._env.clock.monotonic() - start
         self.watch.reconcile_every(max(_RECONCILE_S, took * _RECONCILE_SHARE))
         return [
@@ -145,7 +145,7 @@ class Feed:
         if envelope.error is not None:
             return SnapshotFailed(envelope.error.code, envelope.error.message)
         assert isinstance(envelope.result, SessionList)  # noqa: S101 - what this command answers
-        self._stamps = (stamps.stamps or {}) if isinstance(stamps, SessionList) else {}
+        self._stamps = _brief(stamps.stamps or {}) if isinstance(stamps, SessionList) else {}
         known: dict[str, Found] = {summary.session_id: summary for summary in envelope.result.sessions}
         known.update((bad.file.removesuffix(".json"), BadRecord(bad.code)) for bad in envelope.result.unreadable)
         return SnapshotLoaded(known)
@@ -178,6 +178,11 @@ class Feed:
             return BadRecord(envelope.error.code)
         assert isinstance(envelope.result, ShownSession)  # noqa: S101 - what this command answers
         return summarise(envelope.result.session, self._env.clock.now_ms(), self._env.settings.stale_after_ms)
+
+
+def _brief(stamps: Mapping[str, Stamp]) -> dict[str, int]:
+    """Stamps as numbers, a fifth of the memory: they are only ever compared."""
+    return {session_id: hash(stamp) for session_id, stamp in stamps.items()}
 
 
 def _told(fault: PhelixError) -> SnapshotFailed:

@@ -75,7 +75,6 @@ class FleetRoom(Room):
         self._last_good: ShownSession | None = None
         self._wrong: FilterError | None = None
         self._typing: Timer | None = None
-        self._offers: Sequence[Completion] = ()
 
     def content(self) -> ComposeResult:
         """List, preview, filter, state line."""
@@ -349,7 +348,6 @@ class FleetRoom(Room):
         subjects = list(self.desk.arrangement.subjects.values())
         offers = await asyncio.to_thread(self._offers_for, text, cursor, subjects)
         if self.is_mounted and entry.value == text:
-            self._offers = offers
             self.query_one("#offers", Bar).show(_offered(offers), [cell("tab takes the first ", "muted")])
 
     def _offers_for(self, text: str, cursor: int, subjects: "Sequence[Filterable]") -> "Sequence[Completion]":
@@ -358,15 +356,14 @@ class FleetRoom(Room):
         now_ms, limit_ms = self.desk.now_ms(), self.desk.env.settings.stale_after_ms
         return completions(text, cursor, lambda field: counted(subjects, field, now_ms, limit_ms))[:_MOST_OFFERS]
 
-    def _take_offer(self) -> bool:
-        """Put the first offer where the cursor is; answers whether there was one."""
-        if not self._offers:
-            return False
-        offer, entry = self._offers[0], self.query_one("#filter", Input)
-        entry.value = f"{entry.value[: offer.start]}{offer.text}{entry.value[offer.end :]}"
-        entry.cursor_position = offer.start + len(offer.text)
-        self._offers = ()
-        return True
+    def _take_offer(self) -> None:
+        """Put the first offer for what is typed now where the cursor is."""
+        entry = self.query_one("#filter", Input)
+        text = entry.value
+        offers = self._offers_for(text, entry.cursor_position, list(self.desk.arrangement.subjects.values()))
+        if offers:
+            entry.value = f"{text[: offers[0].start]}{offers[0].text}{text[offers[0].end :]}"
+            entry.cursor_position = offers[0].start + len(offers[0].text)
 
     @on(Input.Submitted, "#filter")
     def _filter_done(self) -> None:

@@ -72,7 +72,7 @@ def batches(cap: int) -> Iterator[str]:
     yield batch
 
 
-SOME_EACH = [pytest.param(text, id=f"part {number}") for number, text in enumerate(batches(700), 1)]
+SOME_EACH = [pytest.param(text, id=f"part {number}") for number, text in enumerate(batches(1_100), 1)]
 
 
 async def paste(app: ConsoleApp, pilot: Pilot[Any], text: str) -> None:
