@@ -16,7 +16,8 @@ from phelix_core.commands.session import ShownSession
 from phelix_core.envelope import Envelope
 from phelix_core.errors import SessionCorrupt
 from phelix_core.sessions.model import record_name
-from phelix_core.text import SafeStr, visible
+from phelix_core.text import SafeStr
+from phelix_core.views.shown import shown
 from phelix_tui.actions import Target
 from phelix_tui.arrangement import Arrangement, Patch
 from phelix_tui.feed import SECOND_LOOKS_S
@@ -64,7 +65,7 @@ class Desk:
     def place(self) -> SafeStr:
         """The data directory as people write it."""
         home, folder = os.path.expanduser("~"), self.env.settings.data_dir
-        return visible(f"~{folder[len(home) :]}" if folder.startswith(f"{home}/") else folder)
+        return shown(f"~{folder[len(home) :]}" if folder.startswith(f"{home}/") else folder)
 
     def file_of(self, session_id: str) -> SafeStr:
         """Where the session's record is."""

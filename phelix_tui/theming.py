@@ -19,7 +19,8 @@ from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
 from phelix_core.checks import Check, full_match
-from phelix_core.text import SafeStr, visible
+from phelix_core.text import SafeStr
+from phelix_core.views.shown import shown
 
 DEFAULT_THEME = "phelix-dark"
 LARGEST_FILE = 64 * 1024
@@ -173,7 +174,7 @@ def load_themes(user_folder: str | None = None) -> LoadedThemes:
         try:
             found = checked(_read(path), taken=own)
         except Exception as error:  # noqa: BLE001 - the edge: whatever is wrong with a file, it is skipped
-            problems.append(Problem(visible(path), visible(f"{error}" or type(error).__name__)))
+            problems.append(Problem(shown(path), shown(f"{error}" or type(error).__name__)))
             continue
         own.add(found.name)
         themes[found.name] = as_theme(found)

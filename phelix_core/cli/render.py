@@ -20,10 +20,7 @@ from phelix_core.commands.session import ShownSession
 from phelix_core.commands.session_listing import SessionList
 from phelix_core.commands.session_pruning import Pruned
 from phelix_core.envelope import Envelope
-from phelix_core.frozen import changed
-from phelix_core.redaction import redact
 from phelix_core.sessions.model import ACTIVE, Session
-from phelix_core.sessions.summary import SessionSummary
 from phelix_core.settings import Settings
 from phelix_core.strictjson import dumps, plain
 from phelix_core.text import SafeStr, visible
@@ -136,7 +133,7 @@ def _list(page: Page, result: SessionList, told: Told) -> None:
     now_ms = SystemClock().now_ms()
     rows: list[list[Cell]] = []
     for summary in result.sessions:
-        row = session_row(_without_secrets(summary), now_ms, told.stale_after_ms)
+        row = session_row(summary, now_ms, told.stale_after_ms)
         looks = row.looks
         state = (f"{looks.glyph} {looks.word}", looks.role)
         texts = (row.title, row.app, row.step, row.age, row.seen, row.references)
@@ -151,17 +148,6 @@ def _list(page: Page, result: SessionList, told: Told) -> None:
         page.line(f"Only the newest {result.count} are shown; --limit 0 shows all.")
     for bad in result.unreadable:
         page.line(("⚠ unreadable  ", "unread"), f"{bad.file}  {bad.code}")
-
-
-def _without_secrets(summary: SessionSummary) -> SessionSummary:
-    """What a row draws of a record, which another tool may have written."""
-    point = summary.checkpoint
-    return changed(
-        summary,
-        title=redact(summary.title or "") or None,
-        app=redact(summary.app or "") or None,
-        checkpoint=changed(point, step=redact(point.step or "") or None) if point else None,
-    )
 
 
 def _session_page(page: Page, result: ShownSession, _: Told) -> None:

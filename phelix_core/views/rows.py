@@ -13,6 +13,7 @@ from phelix_core.sessions.staleness import clock_ahead_ms, why_stale
 from phelix_core.sessions.summary import SessionSummary
 from phelix_core.text import SafeStr, visible
 from phelix_core.views.moments import span
+from phelix_core.views.shown import shown
 
 STALE: Final = "stale"
 CLOCK: Final = "clock"
@@ -104,9 +105,11 @@ def session_row(summary: SessionSummary, now_ms: int, stale_after_ms: int) -> Se
 
 
 def _for_a_line(text: str | None) -> SafeStr:
-    """Text for one cell; of what is far over every cap, and so not ours, only the start."""
+    """Text for one cell, free of secrets; of what is far over every cap, and so not ours, only the start."""
     text = text or ""
-    return visible(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…")
+    if len(text) <= _LONGEST:
+        return shown(text)
+    return SafeStr(f"{shown(text[: 2 * _LONGEST])[:_LONGEST]}…")
 
 
 def row_of(session_id: str, found: Found, now_ms: int, stale_after_ms: int) -> SessionRow:

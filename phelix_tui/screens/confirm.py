@@ -24,6 +24,7 @@ from phelix_core.text import SafeStr, visible
 from phelix_core.views.confirmation import Confirmation, confirmation
 from phelix_core.views.moments import time_of_day
 from phelix_core.views.rows import BadRecord
+from phelix_core.views.shown import shown
 from phelix_tui.actions import ADDITIVE, Action, Target, raw_of, why_not
 from phelix_tui.desk import Desk
 from phelix_tui.form import FormField, form_fields
@@ -78,7 +79,7 @@ class ProposalDialog(Dialog[Outcome | Proposal]):
         found = self.target.found
         title = "" if isinstance(found, BadRecord) else found.title or ""
         bar.show(
-            [cell(f" {self.action.verb} ", "bold"), cell(f"{self.target.session_id} "), Cell(visible(title), "muted")],
+            [cell(f" {self.action.verb} ", "bold"), cell(f"{self.target.session_id} "), Cell(shown(title), "muted")],
             [cell(f" rev {self.target.rev} ", "accent")],
         )
         return bar

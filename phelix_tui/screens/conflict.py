@@ -14,10 +14,12 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Button
 
+from phelix_core.redaction import redact
 from phelix_core.sessions.model import ACTIVE
-from phelix_core.text import SafeStr, visible
+from phelix_core.text import SafeStr
 from phelix_core.views.moments import time_of_day
 from phelix_core.views.rows import BadRecord, Found
+from phelix_core.views.shown import shown
 from phelix_tui.screens.confirm import Proposal
 from phelix_tui.screens.dialog import Dialog
 from phelix_tui.screens.drawing import heading
@@ -103,7 +105,7 @@ def _version(found: Found | None) -> list[TextLine]:
         ("result", found.final_result),
         ("at", time_of_day(found.updated_at_ms)),
     )
-    return [_member(name, visible(value), "") for name, value in pairs if value]
+    return [_member(name, shown(value), "") for name, value in pairs if value]
 
 
 def _member(name: str, value: SafeStr, role: str) -> TextLine:
@@ -113,7 +115,7 @@ def _member(name: str, value: SafeStr, role: str) -> TextLine:
 
 def _change(values: Mapping[str, object]) -> list[TextLine]:
     filled = [(name, value) for name, value in values.items() if value not in ("", ())]
-    return [_member(name, visible(_as_text(value)), "bold") for name, value in filled]
+    return [_member(name, shown(_as_text(value)), "bold") for name, value in filled]
 
 
 def _as_text(value: object) -> str:
@@ -122,4 +124,4 @@ def _as_text(value: object) -> str:
 
 def text_of(proposal: Proposal) -> str:
     """What the operator had typed, to keep."""
-    return "\n".join(_as_text(value) for value in proposal.values.values() if value not in ("", ()))
+    return "\n".join(redact(_as_text(value)) for value in proposal.values.values() if value not in ("", ()))

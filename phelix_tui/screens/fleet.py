@@ -20,6 +20,7 @@ from phelix_core.commands.session import ShownSession
 from phelix_core.envelope import Envelope
 from phelix_core.text import SafeStr, visible
 from phelix_core.views.rows import Found, SessionRow
+from phelix_core.views.shown import shown
 from phelix_tui.arrangement import Patch, subjects_of
 from phelix_tui.desk import Desk
 from phelix_tui.form import Entry
@@ -189,8 +190,8 @@ class FleetRoom(Room):
     def _tell(self) -> None:
         """Keep title, state line and the empty list's words true."""
         fleet, arrangement = self.query_one("#fleet", RowList), self.desk.arrangement
-        shown, known = fleet.row_count, len(arrangement)
-        number = f"{shown:,}/{known:,}" if arrangement.wanted else f"{known:,}"
+        listed, known = fleet.row_count, len(arrangement)
+        number = f"{listed:,}/{known:,}" if arrangement.wanted else f"{known:,}"
         counted = [*self.count_cells(), cell(f"{number} sessions ")]
         if not self._loaded:
             counted = [cell("sessions unknown " if self._failure else "reading… ")]
@@ -199,7 +200,7 @@ class FleetRoom(Room):
         self.query_one("#state", Bar).display = bool(self._state()[0])
         fleet.placeholder = self._placeholder()
         preview = self.query_one("#preview", TextPage)
-        if not shown:
+        if not listed:
             preview.show(self._first_steps() if self._loaded and not known and not self._failure else [])
             self._preview_of = self._read = self._last_good = None
 
@@ -211,9 +212,9 @@ class FleetRoom(Room):
         if self._wrong is not None:
             return self._told_wrong(self._wrong), []
         if arrangement.wanted:
-            shown = self.query_one("#fleet", RowList).row_count
-            left = [cell(" / ", "accent"), Cell(visible(arrangement.wanted), "bold")]
-            left.append(cell(f"   {shown:,} of {len(arrangement):,} match · esc clears", "muted"))
+            matching = self.query_one("#fleet", RowList).row_count
+            left = [cell(" / ", "accent"), Cell(shown(arrangement.wanted), "bold")]
+            left.append(cell(f"   {matching:,} of {len(arrangement):,} match · esc clears", "muted"))
         if self._waiting:
             left.append(cell(f" ↕ {self._waiting} waiting to be reordered · R applies", "warning"))
         return left, []
@@ -222,12 +223,15 @@ class FleetRoom(Room):
         """What was typed with the token at fault marked, and what is wrong with it; the rows are as before."""
         text = self.query_one("#filter", Input).value
         hint = f" {wrong.hint}" if wrong.hint else ""
+        told = Cell(shown(f"   {wrong.message}{hint}"), "error")
+        if shown(text) != visible(text):
+            return [cell(" ✗ ", "error"), Cell(shown(text), "muted"), told]
         return [
             cell(" ✗ ", "error"),
             Cell(visible(text[: wrong.start]), "muted"),
             Cell(visible(text[wrong.start : wrong.end] or "…"), "bold error"),
             Cell(visible(text[wrong.end :]), "muted"),
-            Cell(visible(f"   {wrong.message}{hint}"), "error"),
+            told,
         ]
 
     def _placeholder(self) -> SafeStr:
@@ -270,12 +274,12 @@ class FleetRoom(Room):
         session_id = self.selected_id()
         if session_id is None or not self.query_one("#preview", TextPage).display:
             return
-        shown = await self.desk.show(session_id)
+        read = await self.desk.show(session_id)
         if not self.is_mounted or self.selected_id() != session_id:
             return
-        another, self._preview_of, self._read = self._preview_of != session_id, session_id, shown
-        if another or isinstance(shown, ShownSession):
-            self._last_good = shown if isinstance(shown, ShownSession) else None
+        another, self._preview_of, self._read = self._preview_of != session_id, session_id, read
+        if another or isinstance(read, ShownSession):
+            self._last_good = read if isinstance(read, ShownSession) else None
         self._draw_preview(home=another)
 
     def _draw_preview(self, *, home: bool = False) -> None:

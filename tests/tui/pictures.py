@@ -133,13 +133,18 @@ async def moved_on(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
 
 
 async def conflict(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
-    """The same, when the operator was a moment faster than the watch."""
+    """The same, when the operator was a moment faster than the watch; the room behind has caught up."""
     await confirm(stage, app, pilot)
     screen: Any = app.screen
-    raw = {"session_id": screen.target.session_id, "step": "swap alias", "note": "alias swapped by the agent"}
+    session_id = screen.target.session_id
+    raw = {"session_id": session_id, "step": "swap alias", "note": "alias swapped by the agent"}
     assert run(load_command("session checkpoint"), raw, stage.agent).error is None
     screen.query_one("#apply", Button).press()
     await opened(pilot, ConflictScreen)
+    preview = app.fleet.query_one("#preview", TextPage)
+    await until(pilot, lambda: not screen.fresh(), "the new revision is known")
+    app.fleet.on_screen_resume()
+    await until(pilot, lambda: not preview.display or "swapped" in preview.text, "the preview behind shows it")
 
 
 async def help_(_: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:

@@ -186,9 +186,6 @@ async def test_what_is_pasted_where_nothing_takes_text_is_nowhere(stage: Stage) 
     assert found_under(stage.data_dir) == {}
 
 
-@pytest.mark.xfail(
-    raises=AssertionError, reason="phelix_tui/screens/fleet.py shows the filter beside the list as it was typed"
-)
 async def test_a_filter_is_seen_in_its_input_alone(stage: Stage) -> None:
     """Good ones and bad ones, while they are typed and once they are entered."""
     async with stage.app(100, 40) as (app, pilot):
@@ -211,9 +208,6 @@ async def overtaken(stage: Stage, app: ConsoleApp, pilot: Pilot[Any], text: str)
     return await opened(pilot, ConflictScreen)
 
 
-@pytest.mark.xfail(
-    raises=AssertionError, reason="phelix_tui/screens/conflict.py shows and copies what was typed as it was typed"
-)
 async def test_a_conflict_shows_and_copies_the_change_without_it(stage: Stage) -> None:
     async with stage.app(120, 40) as (app, pilot):
         await form(pilot, "c")
@@ -275,9 +269,6 @@ async def test_story_record_preview_and_plans_of_a_foreign_record_show_none(tmp_
     assert found_under(stage.data_dir, files) == {}
 
 
-@pytest.mark.xfail(
-    raises=AssertionError, reason="phelix_core/views/rows.py draws rows of other tools' texts as they are"
-)
 async def test_the_list_shows_none_of_a_foreign_record(tmp_path: Path) -> None:
     stage = Stage(tmp_path / "data")
     plant(stage, TYPED.text)
@@ -286,7 +277,6 @@ async def test_the_list_shows_none_of_a_foreign_record(tmp_path: Path) -> None:
         check(app)
 
 
-@pytest.mark.xfail(raises=AssertionError, reason="phelix_tui/screens/confirm.py shows a foreign title as it is")
 async def test_the_head_of_a_dialog_shows_none_of_a_foreign_record(tmp_path: Path) -> None:
     stage = Stage(tmp_path / "data")
     plant(stage, TYPED.text)
@@ -295,7 +285,6 @@ async def test_the_head_of_a_dialog_shows_none_of_a_foreign_record(tmp_path: Pat
         assert not found_in(screen.query_one("#proposal-title", Bar).text)
 
 
-@pytest.mark.xfail(raises=AssertionError, reason="phelix_tui/screens/conflict.py shows foreign texts as they are")
 async def test_a_conflict_shows_none_of_a_foreign_record(tmp_path: Path) -> None:
     stage = Stage(tmp_path / "data")
     plant(stage, TYPED.text)
@@ -320,7 +309,6 @@ async def test_a_record_that_cannot_be_read_tells_nothing_of_it(tmp_path: Path, 
 # What stands around it
 
 
-@pytest.mark.xfail(raises=AssertionError, reason="phelix_tui/theming.py tells a bad theme's file and keys as they are")
 async def test_a_bad_theme_file_is_told_without_it(stage: Stage) -> None:
     (stage.data_dir / "themes").mkdir()
     (stage.data_dir / "themes" / f"{in_turn(0).text}.toml").write_text("nonsense")
@@ -330,7 +318,6 @@ async def test_a_bad_theme_file_is_told_without_it(stage: Stage) -> None:
         check(app)
 
 
-@pytest.mark.xfail(raises=AssertionError, reason="phelix_tui/desk.py tells the data directory as it is")
 async def test_a_folder_called_by_a_secret_is_not_told(tmp_path: Path) -> None:
     stage = Stage(tmp_path / TYPED.text)
     async with stage.app(200, 40) as (app, _):
