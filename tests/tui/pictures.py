@@ -144,6 +144,7 @@ async def conflict(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
     preview = app.fleet.query_one("#preview", TextPage)
     await until(pilot, lambda: not screen.fresh(), "the new revision is known")
     app.fleet.on_screen_resume()
+    app.fleet.tell_doctor(app._doctor_cells())  # pyright: ignore[reportPrivateUsage] - told only while it is in front
     await until(pilot, lambda: not preview.display or "swapped" in preview.text, "the preview behind shows it")
 
 
