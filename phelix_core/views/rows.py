@@ -6,6 +6,7 @@ from a record is made safe for a terminal here, once. Source: console page, sect
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 from phelix_core.sessions.model import ACTIVE, CANCELLED, COMPLETED, FAILED
@@ -108,8 +109,14 @@ def _for_a_line(text: str | None) -> SafeStr:
     """Text for one cell, free of secrets; of what is far over every cap, and so not ours, only the start."""
     text = text or ""
     if len(text) <= _LONGEST:
-        return shown(text)
+        return _shown_again(text)
     return SafeStr(f"{shown(text[: 2 * _LONGEST])[:_LONGEST]}…")
+
+
+@lru_cache(4_096)
+def _shown_again(text: str) -> SafeStr:
+    """Rows on the screen are drawn every second, with the same texts."""
+    return shown(text)
 
 
 def row_of(session_id: str, found: Found, now_ms: int, stale_after_ms: int) -> SessionRow:
