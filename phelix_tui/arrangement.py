@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from phelix_core.sessions.model import ACTIVE
 from phelix_core.sessions.staleness import SKEW_ALLOWED_MS
 from phelix_core.sessions.summary import SessionSummary
-from phelix_core.views.rows import STATES, BadRecord, Found, SessionRow, created_ms, row_of, state_of_found
+from phelix_core.views.rows import STATES, BadRecord, Found, SessionRow, row_of, sort_key, state_of_found
 
 if TYPE_CHECKING:
     from phelix_core.views.filter import Filterable, Query
@@ -255,7 +255,7 @@ class Arrangement:
             from phelix_core.views.filter import filterable  # noqa: PLC0415 - loaded already where there are subjects
 
             self._subjects[session_id] = filterable(session_id, found)
-        key = (STATES[state].rank, -created_ms(found), session_id)
+        key = sort_key(state, found, session_id)
         self._known[session_id], self._states[session_id], self._keys[session_id] = found, state, key
         return key
 

@@ -146,9 +146,9 @@ def created_ms(found: Found) -> int:
     return good.created_at_ms if good else 0
 
 
-def sort_key(row: SessionRow, found: Found) -> tuple[int, int, str]:
+def sort_key(state: str, found: Found, session_id: str) -> tuple[int, int, str]:
     """Attention first, then newest first, then by id: an order that a mere checkpoint does not change."""
-    return row.looks.rank, -created_ms(found), row.session_id
+    return STATES[state].rank, -created_ms(found), session_id
 
 
 def counts(rows: Iterable[SessionRow]) -> dict[str, int]:

@@ -33,7 +33,6 @@ class Room(Screen[None]):
     def __init__(self, desk: Desk) -> None:
         super().__init__()
         self.desk = desk
-        self._doctor: tuple[Cell, ...] = ()
 
     def compose(self) -> ComposeResult:
         """Title, the room's own content, doctor line."""
@@ -57,7 +56,6 @@ class Room(Screen[None]):
 
     def tell_doctor(self, parts: tuple[Cell, ...]) -> None:
         """Show how healthy the live view is."""
-        self._doctor = parts
         self.query_one("#doctor", Bar).show(parts, self.hints())
 
     def hints(self) -> tuple[Cell, ...]:

@@ -86,7 +86,7 @@ class Naive:
                 for row in self.rows(now_ms).values()
                 if query.accepts(filterable(row.session_id, self.known[row.session_id]), now_ms, LIMIT)
             ),
-            key=lambda row: sort_key(row, self.known[row.session_id]),
+            key=lambda row: sort_key(row.state, self.known[row.session_id], row.session_id),
         )
 
 
@@ -146,6 +146,27 @@ def test_a_patch_tells_every_row_that_differs_and_whether_the_order_does(steps: 
             assert patch.moved
         if not order and not arrangement.order():
             assert not patch.moved, "nothing that is shown has moved"
+
+
+def test_attention_comes_first_then_the_newest_then_the_id_and_a_checkpoint_moves_nothing() -> None:
+    old, new = START - LIMIT // 2, START - LIMIT // 4
+    arrangement = Arrangement(LIMIT)
+    arrangement.load(
+        {
+            IDS[0]: summary(IDS[0], status="completed"),
+            IDS[1]: summary(IDS[1], created_at_ms=old),
+            IDS[2]: summary(IDS[2], created_at_ms=new),
+            IDS[3]: summary(IDS[3], created_at_ms=new),
+            IDS[4]: summary(IDS[4], updated_at_ms=START - LIMIT),
+            IDS[5]: BadRecord("SESSION_CORRUPT"),
+        },
+        START,
+    )
+    wanted = [IDS[5], IDS[4], IDS[2], IDS[3], IDS[1], IDS[0]]
+    assert arrangement.order() == wanted
+    patch = arrangement.change({IDS[1]: summary(IDS[1], created_at_ms=old, updated_at_ms=START + 1, rev=2)}, START + 1)
+    assert not patch.moved
+    assert arrangement.order() == wanted
 
 
 def test_time_alone_turns_a_session_stale_that_is_not_on_the_screen() -> None:
