@@ -38,6 +38,12 @@ class Alias(NamedTuple):
     name: str
 
 
+class Contents(NamedTuple):
+    """The command line takes a file's name (`-` for standard input) and sends what it holds, at most `cap` bytes."""
+
+    cap: int
+
+
 class Unprinted:
     """A member that readers within the process need and no answer holds; left out of the JSON Schema too."""
 

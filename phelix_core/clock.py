@@ -1,7 +1,27 @@
-"""Time, handed down: the wall clock for what people read, the monotonic one for waiting."""
+"""Time, handed down: the wall clock for what people read, the monotonic one for waiting and for leases.
+
+The monotonic clock is the machine's, the same for every process of one boot; it does not go on while the
+machine sleeps. With the boot's id it says how long a lease has lived, whatever is done to the wall clock.
+Source: queue page, fencing (clock).
+"""
 
 import time
 from typing import Protocol
+
+from phelix_core.frozen import frozen
+
+UNKNOWN_BOOT = ""
+"""The id of a boot that the machine does not tell."""
+_BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id"
+
+
+@frozen
+class Moment:
+    """Now, by both clocks, in milliseconds; `boot` says which run of the machine `mono_ms` counts in."""
+
+    wall_ms: int
+    mono_ms: int
+    boot: str
 
 
 class Clock(Protocol):
@@ -19,6 +39,15 @@ class Clock(Protocol):
         """Wait."""
         ...
 
+    def boot(self) -> str:
+        """Which run of the machine `monotonic` counts in; `UNKNOWN_BOOT` where that cannot be told."""
+        ...
+
+
+def moment_of(clock: Clock) -> Moment:
+    """Both clocks at once."""
+    return Moment(wall_ms=clock.now_ms(), mono_ms=int(clock.monotonic() * 1000), boot=clock.boot())
+
 
 class SystemClock:
     """The machine's clocks."""
@@ -34,3 +63,30 @@ class SystemClock:
     def sleep(self, seconds: float) -> None:
         """Wait."""
         time.sleep(seconds)
+
+    def boot(self) -> str:
+        """The kernel's id of this boot, where it tells one; without, the wall clock decides about leases."""
+        try:
+            with open(_BOOT_ID_FILE, encoding="ascii") as file:
+                return file.read().strip()
+        except OSError:
+            return UNKNOWN_BOOT
+
+
+def iso(ms: int) -> str:
+    """A wall time as payloads write it, `2026-08-01T11:42:10.123Z`; beyond the year 9999 the last moment of it."""
+    seconds, rest = divmod(min(max(ms, 0), _LAST_MS), 1000)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{rest:03}Z"
+
+
+def from_iso(text: str) -> int:
+    """The milliseconds of an ISO time that names its offset; raises `ValueError`."""
+    from datetime import datetime  # noqa: PLC0415 - only deadlines are read
+
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError("the time names no offset from UTC")
+    return round(moment.timestamp() * 1000)
+
+
+_LAST_MS = 253_402_300_799_999

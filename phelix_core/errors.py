@@ -2,10 +2,12 @@
 
     PhelixError
     ├── exit 1   AlreadyExists  FilesystemError  InternalError  Cancelled  Unavailable (r)
-    │            SessionConflict (r)  StoreBusy (r)  OutcomeUnknown (r)
+    │            SessionConflict (r)  StoreBusy (r)  OutcomeUnknown (r)  LeaseConflict
     ├── exit 2   InvalidArgument
     ├── exit 3   SessionInvalid  SessionCorrupt  SessionInvalidTransition
     │            PlanInvalid  PlanCorrupt  PlanHashMismatch  OperationCorrupt
+    │            QueueInvalidTransition  QueueIncompatible  QueueCorrupt  RecoveryRequired
+    │            LeaseLost  NothingReady  IssueNotClaimable  HostMismatch
     ├── exit 11  ReadOnly
     └── exit 12  NotFound
 
@@ -89,6 +91,12 @@ class OutcomeUnknown(PhelixError):
     retryable = True
 
 
+class LeaseConflict(PhelixError):
+    """The lease or its issue is no longer what was shown; nothing was written."""
+
+    code = "LEASE_CONFLICT"
+
+
 class InvalidArgument(PhelixError):
     """An argument is not acceptable; nothing was written."""
 
@@ -142,6 +150,62 @@ class OperationCorrupt(PhelixError):
     """The operation record cannot be read."""
 
     code = "OPERATION_CORRUPT"
+    exit_code = 3
+
+
+class QueueInvalidTransition(PhelixError):
+    """The issue's status does not allow this; nothing was written."""
+
+    code = "QUEUE_INVALID_TRANSITION"
+    exit_code = 3
+
+
+class QueueIncompatible(PhelixError):
+    """The file is no queue of this version; it was left as it is."""
+
+    code = "QUEUE_INCOMPATIBLE"
+    exit_code = 3
+
+
+class QueueCorrupt(PhelixError):
+    """The queue's file is damaged or is no database; it was left as it is."""
+
+    code = "QUEUE_CORRUPT"
+    exit_code = 3
+
+
+class RecoveryRequired(PhelixError):
+    """Work in scope needs recovery; nothing new can be claimed before it is resolved."""
+
+    code = "RECOVERY_REQUIRED"
+    exit_code = 3
+
+
+class LeaseLost(PhelixError):
+    """The lease is no longer active: stop working on its issue. Nothing was written."""
+
+    code = "LEASE_LOST"
+    exit_code = 3
+
+
+class NothingReady(PhelixError):
+    """No issue is ready in this scope."""
+
+    code = "NOTHING_READY"
+    exit_code = 3
+
+
+class IssueNotClaimable(PhelixError):
+    """The issue cannot be claimed as it is; nothing was written."""
+
+    code = "ISSUE_NOT_CLAIMABLE"
+    exit_code = 3
+
+
+class HostMismatch(PhelixError):
+    """Issues are ready, and this host may take none of them."""
+
+    code = "HOST_MISMATCH"
     exit_code = 3
 
 

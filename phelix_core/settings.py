@@ -12,6 +12,7 @@ from phelix_core.errors import FilesystemError, InvalidArgument
 from phelix_core.frozen import frozen
 
 CONFIG_FILE = "config.toml"
+QUEUE_FILE = "queue.db"
 _MINUTE_MS = 60_000
 _DEFAULT_STALE_MINUTES = 60
 _MAX_STALE_MINUTES = 60 * 24 * 366
@@ -21,9 +22,10 @@ _MAX_CONFIG_BYTES = 64 * 1024
 
 @frozen
 class Settings:
-    """What a person may choose; durations in milliseconds."""
+    """What a person may choose; durations in milliseconds. `queue` is the queue's file."""
 
     data_dir: str
+    queue: str = ""
     stale_after_ms: int = _DEFAULT_STALE_MINUTES * _MINUTE_MS
     theme: str | None = None
     read_only: bool = False
@@ -33,6 +35,7 @@ def load_settings(
     environ: Mapping[str, str],
     *,
     data_dir: str | None = None,
+    queue: str | None = None,
     theme: str | None = None,
     read_only: bool = False,
 ) -> Settings:
@@ -42,10 +45,21 @@ def load_settings(
     minutes = _minutes(environ.get("PHELIX_STALE_AFTER_MINUTES"), written.get("stale_after_minutes"))
     return Settings(
         data_dir=folder,
+        queue=_queue_file(environ, queue, folder),
         stale_after_ms=minutes * _MINUTE_MS,
         theme=theme or environ.get("PHELIX_THEME") or _text("theme", written.get("theme")),
         read_only=read_only,
     )
+
+
+def _queue_file(environ: Mapping[str, str], named: str | None, folder: str) -> str:
+    """The queue's file: as named, else by the environment, ours before the lifecycle's, else in the data directory."""
+    path = named if named is not None else environ.get("PHELIX_QUEUE") or environ.get("HARNESS_DB_PATH")
+    if path is None:
+        return f"{folder}/{QUEUE_FILE}"
+    if not path or "\0" in path:
+        raise InvalidArgument("The queue's path is empty or holds a NUL character.")
+    return os.path.abspath(os.path.expanduser(path))
 
 
 def _folder(named: str) -> str:

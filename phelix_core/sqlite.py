@@ -7,6 +7,7 @@ Source: queue page, Store; speed page, facts.
 
 import os
 import stat
+from array import array
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final, cast
@@ -14,7 +15,7 @@ from typing import Any, Final, cast
 import apsw
 
 from phelix_core.clock import Clock
-from phelix_core.errors import StoreBusy
+from phelix_core.errors import OutcomeUnknown, StoreBusy
 
 Value = None | int | float | str | bytes
 Row = tuple[Any, ...]
@@ -22,6 +23,8 @@ Row = tuple[Any, ...]
 MEMORY: Final = ":memory:"
 """The path of a database that lives as long as its connection."""
 BUSY_DEADLINE_S: Final = 10.0
+_ONE: Final = array("i", [1])
+"""An integer that has an address: file controls take one."""
 _SHORTEST_WAIT_S: Final = 0.0002
 _LONGEST_WAIT_S: Final = 0.004
 
@@ -33,13 +36,16 @@ class DatabaseUnusable(Exception):
 class Database:
     """One connection; not shared between threads."""
 
-    def __init__(self, path: str, clock: Clock, *, read_only: bool = False) -> None:
+    def __init__(self, path: str, clock: Clock, *, read_only: bool = False, keep_wal: bool = False) -> None:
+        """Open `path`; with `keep_wal` a close leaves the write-ahead log, so that others may read without writing."""
         if path != MEMORY:
             _require_regular(path, may_be_absent=not read_only)
         flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
         self._clock = clock
         try:
             self._connection: Any = apsw.Connection(path, flags=flags | apsw.SQLITE_OPEN_NOFOLLOW)
+            if keep_wal:
+                self._connection.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, _ONE.buffer_info()[0])
         except apsw.Error as error:
             raise DatabaseUnusable(_told(error)) from None
 
@@ -76,29 +82,59 @@ class Database:
             raise DatabaseUnusable(_told(error)) from None
 
     @contextmanager
+    def snapshot(self) -> Generator[None]:
+        """Several questions in one consistent view; no lock outlives it."""
+        if self._connection.in_transaction:
+            yield
+            return
+        self.patiently("BEGIN")
+        try:
+            yield
+        finally:
+            with suppress(apsw.Error):
+                self._connection.execute("ROLLBACK")
+
+    @contextmanager
     def immediate(self, deadline_s: float = BUSY_DEADLINE_S) -> Generator[None]:
-        """One write transaction: committed whole, or rolled back whole on any exception."""
-        self._begin(deadline_s)
+        """One write transaction: committed whole, or rolled back whole on any exception.
+
+        Raises `StoreBusy` where the lock was not had in time, and `OutcomeUnknown` where the disk failed while the
+        transaction was being committed.
+        """
+        self.patiently("BEGIN IMMEDIATE", deadline_s)
         try:
             yield
         except BaseException:
-            with suppress(apsw.Error):
-                self._connection.execute("ROLLBACK")
+            self._take_back()
             raise
-        self.ask("COMMIT")
+        self._commit()
 
-    def _begin(self, deadline_s: float) -> None:
+    def patiently(self, sql: str, deadline_s: float = BUSY_DEADLINE_S) -> list[Row]:
+        """One statement that may have to wait for a lock, tried again with jitter."""
         deadline = self._clock.monotonic() + deadline_s
         while True:
             try:
-                self.ask("BEGIN IMMEDIATE")
+                return self.ask(sql)
             except StoreBusy:
                 if self._clock.monotonic() >= deadline:
                     raise
                 share = os.urandom(1)[0] / 255
                 self._clock.sleep(_SHORTEST_WAIT_S + share * (_LONGEST_WAIT_S - _SHORTEST_WAIT_S))
-            else:
-                return
+
+    def _commit(self) -> None:
+        try:
+            self._connection.execute("COMMIT").fetchall()
+        except apsw.IOError:
+            self._take_back()
+            raise OutcomeUnknown(hint="Look at the issue before you repeat the call.") from None
+        except apsw.Error as error:
+            self._take_back()
+            raise DatabaseUnusable(_told(error)) from None
+
+    def _take_back(self) -> None:
+        if self._connection.in_transaction:
+            with suppress(apsw.Error):
+                self._connection.execute("ROLLBACK")
 
 
 def engine_version() -> str:

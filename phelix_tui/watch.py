@@ -28,6 +28,8 @@ from typing import Any, Literal
 import watchfiles
 from watchfiles import Change
 
+from phelix_core.mounts import remote_kind
+
 Reason = Literal["start", "changed", "replaced", "restarted", "missed", "polled", "reconcile"]
 Changes = AsyncIterator[set[tuple[Change, str]]]
 
@@ -42,11 +44,6 @@ HEALTHY_S = 10.0
 """A watcher that lived this long has its earlier failures forgiven."""
 SAME_TICK_NS = 50_000_000
 """Changes this close together may leave one and the same folder time behind."""
-
-_REMOTE = frozenset(
-    "9p afs beegfs ceph cifs davfs drvfs gfs2 glusterfs gpfs lustre nfs nfs4 ocfs2 prl_fs smb2 smb3 "  # noqa: SIM905
-    "smbfs vboxsf virtiofs vmhgfs".split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,27 +60,6 @@ class Stamp:
 
     identity: tuple[int, int]
     mtime_ns: int
-
-
-def remote_kind(folder: str, mounts: str = "/proc/self/mounts") -> str | None:
-    """Type of the file system under `folder` if changes there may come without events; else None.
-
-    Any FUSE file system counts, since it alone knows what is behind it. Where there is no table of
-    mounts (macOS) the answer is None; the second layer still sees what others change.
-    """
-    path = os.path.realpath(folder)
-    longest, kind = "", None
-    try:
-        with open(mounts, encoding="utf-8", errors="surrogateescape") as table:
-            for line in table:
-                fields = line.split(" ")
-                point = fields[1].replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\")
-                inside = path == point or path.startswith(point.rstrip("/") + "/")
-                if inside and len(point) >= len(longest):
-                    longest, kind = point, fields[2]
-    except (OSError, IndexError):
-        return None
-    return kind if kind is not None and (kind in _REMOTE or kind.startswith("fuse.")) else None
 
 
 def look(folder: str) -> Stamp | None:

@@ -27,6 +27,7 @@ class FixedClock:
     def __init__(self, now_ms: int = NOW_MS) -> None:
         self.wall_ms = now_ms
         self.elapsed = 0.0
+        self.boot_id = "boot-1"
 
     def now_ms(self) -> int:
         return self.wall_ms
@@ -35,6 +36,14 @@ class FixedClock:
         return self.elapsed
 
     def sleep(self, seconds: float) -> None:
+        self.elapsed += seconds
+
+    def boot(self) -> str:
+        return self.boot_id
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass by both clocks."""
+        self.wall_ms += round(seconds * 1000)
         self.elapsed += seconds
 
 

@@ -104,7 +104,7 @@ def _answer(argv: list[str]) -> int:
 
 def _called(call: Call) -> int:
     options = {"theme": call.raw.get("theme"), "read_only": call.raw.get("read_only") is True}
-    settings = load_settings(os.environ, data_dir=call.data_dir, **options)  # pyright: ignore[reportArgumentType]
+    settings = load_settings(os.environ, data_dir=call.data_dir, queue=call.queue, **options)  # pyright: ignore[reportArgumentType]
     if call.command.effect is Effect.PROGRAM:
         request = validate(call.command, call.raw, Surface.CLI)
         named = settings.theme and redact(settings.theme)  # one that is not there is told by its name

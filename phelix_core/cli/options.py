@@ -5,6 +5,8 @@ is built; the whole tree is drawn for help alone.
 """
 
 import argparse
+import os
+import stat
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NoReturn
@@ -12,10 +14,11 @@ from typing import Any, Final, NoReturn
 from phelix_core.checks import Surface
 from phelix_core.commands.registry import CATALOGUE, Command, Effect, Field, load_command
 from phelix_core.errors import InvalidArgument
+from phelix_core.files import why
 from phelix_core.frozen import frozen
 
 STDIN_CAP: Final = 1 << 20
-_GLOBAL_VALUES: Final = ("--data-dir",)
+_GLOBAL_VALUES: Final = ("--data-dir", "--queue")
 _JOINED_VALUES: Final = tuple(f"{option}=" for option in _GLOBAL_VALUES)
 _GLOBAL_SWITCHES: Final = ("--json", "--no-color")
 _HELP: Final = ("-h", "--help")
@@ -29,6 +32,7 @@ class Call:
     command: Command
     raw: Mapping[str, object]
     data_dir: str | None
+    queue: str | None
     json: bool
     no_color: bool
     dry_run: bool
@@ -64,6 +68,7 @@ def parse(argv: Sequence[str]) -> Call:
         command=command,
         raw=raw,
         data_dir=typed.get("data_dir"),
+        queue=typed.get("queue"),
         json=bool(typed.get("json")),
         no_color=bool(typed.get("no_color")),
         dry_run=bool(typed.get("dry_run")),
@@ -94,7 +99,7 @@ def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _command_name(words: list[str], rest: list[str]) -> str:
-    for length in (2, 1):
+    for length in (3, 2, 1):
         name = " ".join(words[:length])
         if name in CATALOGUE and name.split() == words[:length]:
             return name
@@ -135,6 +140,8 @@ def _leaf(command: Command) -> argparse.ArgumentParser:
         add("--dry-run", action="store_true", help="Print exactly what would be written, and write nothing")
         add("--expect-digest", metavar="DIGEST", help="Write only what --dry-run showed under this digest")
     add("--data-dir", metavar="DIR", help="Where records are kept (else PHELIX_DATA_DIR, else ~/.phelix)")
+    if command.name.startswith(("queue ", "doctor", "tui", "demo")):
+        add("--queue", metavar="FILE", help="The queue's file (else PHELIX_QUEUE, HARNESS_DB_PATH, DATA_DIR/queue.db)")
     add("--json", action="store_true", help="Answer with one JSON document")
     add("--no-color", action="store_true", help="Print without colour")
     add(*_HELP, action=_HelpAction, nargs=0, help="Show this help")
@@ -150,8 +157,10 @@ class _HelpAction(argparse.Action):
 
 def _add(parser: argparse.ArgumentParser, field: Field) -> None:
     if field.positional:
-        count = "*" if field.many else None
-        parser.add_argument(field.name, metavar=field.name.upper(), help=field.help, nargs=count)
+        count = "*" if field.many else None if field.required else "?"
+        parser.add_argument(
+            field.name, metavar="FILE" if field.file_cap else field.name.upper(), help=field.help, nargs=count
+        )
     elif field.kind is bool:
         parser.add_argument(field.option, dest=field.name, action="store_true", help=field.help)
     else:
@@ -162,7 +171,7 @@ def _add(parser: argparse.ArgumentParser, field: Field) -> None:
             type=kind,
             action="append" if field.many else "store",
             required=field.required,
-            metavar=field.option.lstrip("-").replace("-", "_").upper(),
+            metavar="FILE" if field.file_cap else field.option.lstrip("-").replace("-", "_").upper(),
             help=field.help,
         )
 
@@ -182,18 +191,37 @@ class _Stdin:
 
     def fill(self, field: Field, value: object) -> object:
         """`value`, or what stands on standard input where it is `-`; one trailing newline is dropped."""
+        if field.file_cap is not None and value != "-":
+            return _text_of(_file(str(value), field), field.option.lstrip("-"), field.file_cap)
         if value != "-" or field.kind is not str:
             return value
         if self._taken:
             raise InvalidArgument("Only one option can be read from standard input.")
         self._taken = True
-        data = sys.stdin.buffer.read(STDIN_CAP + 1)
-        if len(data) > STDIN_CAP:
-            raise InvalidArgument(f"Standard input is larger than {STDIN_CAP} bytes.")
-        try:
-            return data.decode("utf-8").removesuffix("\n")
-        except UnicodeDecodeError:
-            raise InvalidArgument("Standard input is not UTF-8.") from None
+        cap = field.file_cap or STDIN_CAP
+        return _text_of(sys.stdin.buffer.read(cap + 1), "Standard input", cap)
+
+
+def _text_of(data: bytes, where: str, cap: int) -> str:
+    if len(data) > cap:
+        raise InvalidArgument(f"{where} is larger than {cap} bytes.")
+    try:
+        return data.decode("utf-8").removesuffix("\n")
+    except UnicodeDecodeError:
+        raise InvalidArgument(f"{where} is not UTF-8.") from None
+
+
+def _file(path: str, field: Field) -> bytes:
+    """What a named file holds; one that might keep the reader waiting is refused."""
+    where = field.name if field.positional else field.option.lstrip("-")
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise InvalidArgument(f"{where}: not a regular file.", hint="Send it on standard input, as `-`.")
+            return file.read((field.file_cap or 0) + 1)
+    except (OSError, ValueError) as error:
+        raise InvalidArgument(f"{where}: the file cannot be read: {why(error)}.") from None
 
 
 def _overview(names: Sequence[str]) -> str:
@@ -209,6 +237,7 @@ def _overview(names: Sequence[str]) -> str:
         "",
         "Everywhere:",
         "  --data-dir DIR  Where records are kept (else PHELIX_DATA_DIR, else ~/.phelix)",
+        "  --queue FILE    The queue (else PHELIX_QUEUE, else HARNESS_DB_PATH, else queue.db there)",
         "  --json          Answer with one JSON document on standard output",
         "  --no-color      Print without colour",
         "  --version       Print the version",

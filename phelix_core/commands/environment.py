@@ -6,7 +6,7 @@ Record (actor); architecture page, one declaration.
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from phelix_core.checks import Surface
 from phelix_core.clock import Clock, SystemClock
@@ -15,10 +15,11 @@ from phelix_core.sessions.listing import Progress
 from phelix_core.sessions.model import Actor
 from phelix_core.sessions.store import SessionStore
 from phelix_core.sessions.transitions import Stamp
-from phelix_core.settings import Settings
+from phelix_core.settings import QUEUE_FILE, Settings
 
 if TYPE_CHECKING:
     from phelix_core.arc.store import ArcStore
+    from phelix_core.queue.sqlite import SqliteQueue
     from phelix_core.sessions.references import ReferenceSource
 
 
@@ -32,6 +33,18 @@ class Environment:
     mint: Callable[[], str]
     sessions: SessionStore
     progress: Progress | None = None
+    kept: dict[str, Any] | None = None
+
+    @property
+    def queue(self) -> "SqliteQueue":
+        """The queue: one connection a process, opened at the first question."""
+        from phelix_core.queue.sqlite import SqliteQueue  # noqa: PLC0415 - see `arc`
+
+        kept = {} if self.kept is None else self.kept
+        if "queue" not in kept:
+            path = self.settings.queue or f"{self.settings.data_dir}/{QUEUE_FILE}"
+            kept["queue"] = SqliteQueue(path, self.clock)
+        return kept["queue"]
 
     @property
     def arc(self) -> "ArcStore":
@@ -80,4 +93,5 @@ def open_environment(
         mint=mint,
         sessions=SessionStore(f"{settings.data_dir}/sessions", clock, f"{settings.data_dir}/cache"),
         progress=progress,
+        kept={},
     )

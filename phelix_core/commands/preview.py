@@ -37,7 +37,8 @@ class FieldChange:
 class WritePlan:
     """Exactly what a write would do: what a confirmation shows and `--dry-run` prints.
 
-    `digest` covers action, target, preconditions and changes, not the side effects, which are advisory.
+    `digest` covers action, target, preconditions and changes, not the side effects and the outcome, which are
+    advisory; `outcome` is what the write would answer, where that says more than the changes.
     """
 
     action: str
@@ -48,6 +49,7 @@ class WritePlan:
     side_effects: tuple[str, ...]
     command: str
     digest: str
+    outcome: Mapping[str, Any] | None = None
 
 
 _NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
@@ -63,6 +65,7 @@ def plan_of(
     preconditions: Mapping[str, object] = _NOTHING,
     event: Mapping[str, object] | None = None,
     side_effects: tuple[str, ...] = (),
+    outcome: Mapping[str, Any] | None = None,
 ) -> WritePlan:
     """Describe a write of `command`; where a revision is a precondition, the command shown names it."""
     pinned = {"if_rev": preconditions["rev"]} if "rev" in preconditions else {}
@@ -75,6 +78,7 @@ def plan_of(
         side_effects=side_effects,
         command=equivalent(command, request, env.settings.data_dir, **pinned),
         digest=digest_of(command.name, target, preconditions, changes),
+        outcome=outcome,
     )
 
 

@@ -14,7 +14,7 @@ from importlib import import_module
 from types import NoneType, UnionType
 from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 
-from phelix_core.checks import Alias, Check, CheckFailed, Help, Only, Surface
+from phelix_core.checks import Alias, Check, CheckFailed, Contents, Help, Only, Surface
 from phelix_core.commands.environment import Environment
 from phelix_core.errors import InvalidArgument
 from phelix_core.frozen import REQUIRED, frozen, members_of
@@ -29,6 +29,28 @@ CATALOGUE: Mapping[str, str] = {
     "session fail": "phelix_core.commands.session_updates:fail_session",
     "session cancel": "phelix_core.commands.session_updates:cancel_session",
     "session prune": "phelix_core.commands.session_pruning:prune_sessions",
+    "queue init": "phelix_core.commands.queue.setting_up:init_queue",
+    "queue campaign": "phelix_core.commands.queue.setting_up:create_campaign",
+    "queue plan": "phelix_core.commands.queue.setting_up:plan",
+    "queue list": "phelix_core.commands.queue.looking:list_issues",
+    "queue show": "phelix_core.commands.queue.looking:show_issue",
+    "queue health": "phelix_core.commands.queue.looking:queue_health",
+    "queue claim": "phelix_core.commands.queue.claiming:claim",
+    "queue recover": "phelix_core.commands.queue.claiming:recover",
+    "queue checkpoint": "phelix_core.commands.queue.progress:checkpoint_issue",
+    "queue heartbeat": "phelix_core.commands.queue.progress:heartbeat_lease",
+    "queue close": "phelix_core.commands.queue.progress:close_issue",
+    "queue advance": "phelix_core.commands.queue.progress:advance",
+    "queue artifacts save": "phelix_core.commands.queue.progress:save_an_artifact",
+    "queue artifacts list": "phelix_core.commands.queue.progress:list_artifacts",
+    "queue promote": "phelix_core.commands.queue.upkeep:promote",
+    "queue reconcile": "phelix_core.commands.queue.upkeep:reconcile",
+    "queue unblock": "phelix_core.commands.queue.upkeep:unblock",
+    "queue retry": "phelix_core.commands.queue.upkeep:retry",
+    "queue rollback": "phelix_core.commands.queue.upkeep:rollback",
+    "queue drain": "phelix_core.commands.queue.upkeep:drain",
+    "queue undrain": "phelix_core.commands.queue.upkeep:undrain",
+    "queue archive": "phelix_core.commands.queue.upkeep:archive",
     "demo": "phelix_core.commands.demo:write_demo",
     "doctor": "phelix_core.commands.doctor:doctor",
     "schema": "phelix_core.commands.schema:show_schema",
@@ -60,6 +82,7 @@ class Field:
     help: str
     checks: tuple[Check, ...]
     surfaces: frozenset[Surface]
+    file_cap: int | None = None
 
     @property
     def positional(self) -> bool:
@@ -67,7 +90,12 @@ class Field:
         return self.name in _BY_PLACE
 
 
-_BY_PLACE = frozenset({"session_id", "directory", "shell", "words"})
+_BY_PLACE = frozenset(
+    {
+        *("session_id", "directory", "shell", "words"),
+        *("name", "project_name", "campaign_name", "campaign_id", "issue_id", "batch"),
+    }
+)
 
 
 @frozen
@@ -163,6 +191,7 @@ def _field(name: str, hint: Any, default: object) -> Field:
         help=next((mark.text for mark in marks if isinstance(mark, Help)), ""),
         checks=tuple(mark for mark in marks if isinstance(mark, Check)),
         surfaces=only.surfaces if only else EVERYWHERE,
+        file_cap=next((mark.cap for mark in marks if isinstance(mark, Contents)), None),
     )
 
 
@@ -224,7 +253,11 @@ def equivalent(command: Command, request: object, data_dir: str | None = None, *
     options: list[str] = []
     for field in command.fields(Surface.CLI):
         value = more.get(field.name, getattr(request, field.name))
-        if field.positional:
+        if field.file_cap is not None and value is not None:
+            (words if field.positional else options).append("-" if field.positional else f"{field.option} -")
+        elif field.positional and not field.many:
+            words += [] if value is None else [quote(redact(str(value)))]
+        elif field.positional:
             words.append(quote(redact(str(value))))
         elif field.many:
             options += [_option(field.option, item) for item in cast("tuple[object, ...]", value)]

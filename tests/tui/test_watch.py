@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 import watchfiles
 
-from phelix_tui.watch import NATIVE, POLLING, Batch, FolderWatch, remote_kind
+from phelix_core.mounts import remote_kind
+from phelix_tui.watch import NATIVE, POLLING, Batch, FolderWatch
 
 NEVER = 3600.0
 native: Callable[..., AsyncIterator[set[Any]]] = watchfiles.awatch  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]

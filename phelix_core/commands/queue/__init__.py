@@ -1,0 +1,1 @@
+"""The queue's commands: each an intent over one verb, or a question."""

@@ -1,0 +1,102 @@
+"""What a queue write would record, in words and values that hold before it is applied as well as then."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+
+from phelix_core.clock import iso
+from phelix_core.commands.preview import NEW, NOW, FieldChange
+from phelix_core.queue.journal import CITED, SEQ
+from phelix_core.queue.store import Recorded
+
+_TIMES: Final = frozenset(
+    {
+        *("created_at", "updated_at", "ready_at", "acquired_at", "renewed_at", "expires_at", "checkpoint_at"),
+        *("last_heartbeat_at", "released_at", "started_at", "finished_at", "at", "rank_due_at", "deadline_at"),
+    }
+)
+_UNTOLD: Final = frozenset({"updated_at", "deadline_mono", "checkpoint_mono", "boot", "route", "begin_input", "notes"})
+_KINDS: Final = {
+    "issues": "issue",
+    "milestones": "milestone",
+    "campaigns": "campaign",
+    "projects": "project",
+    "workspaces": "workspace",
+    "leases": "lease",
+    "runs": "run",
+    "checkpoints": "checkpoint",
+    "artifacts": "artifact",
+    "issue_dependencies": "issue gate",
+    "milestone_dependencies": "milestone gate",
+    "requests": "request",
+}
+_HEX: Final = re.compile("[0-9a-f]{16}")
+
+
+def changes_of(recorded: Sequence[Recorded], made: Collection[str], now_ms: int) -> tuple[FieldChange, ...]:
+    """Each new row whole, and each column of an old one that changes."""
+    told: list[FieldChange] = []
+    for _, rows in recorded:
+        for row in rows:
+            name = f"{_KINDS[row.table]} {without_new(row.id, made)}"
+            after = _values(row.after, made, now_ms)
+            if row.before is None:
+                told.append(
+                    FieldChange(field=name, before=None, after={key: v for key, v in after.items() if v is not None})
+                )
+                continue
+            before = _values(row.before, made, now_ms)
+            told += [
+                FieldChange(field=f"{name} · {column}", before=before.get(column), after=value)
+                for column, value in after.items()
+                if before.get(column) != value
+            ]
+    return tuple(told)
+
+
+def event_of(recorded: Sequence[Recorded], made: Collection[str], now_ms: int) -> Mapping[str, object] | None:
+    """The first event, and what else would be recorded beside it."""
+    if not recorded:
+        return None
+    first, *others = (event for event, _ in recorded)
+    kinds: dict[str, int] = {}
+    for event in others:
+        kinds[event.kind] = kinds.get(event.kind, 0) + 1
+    told: dict[str, object] = {
+        "seq": "‹next›",
+        "type": first.kind,
+        "at_ms": NOW,
+        **_values(first.payload, made, now_ms),
+    }
+    return told if not kinds else {**told, "and": [f"{kind} ×{number}" for kind, number in kinds.items()]}
+
+
+def _values(row: Mapping[str, Any], made: Collection[str], now_ms: int) -> dict[str, object]:
+    return {name: _value(name, value, made, now_ms) for name, value in row.items() if name not in _UNTOLD}
+
+
+def _value(name: str, value: Any, made: Collection[str], now_ms: int) -> object:
+    if value is SEQ:
+        return "‹next›"
+    if value is CITED:
+        return "‹this event›"
+    if name in _TIMES and type(value) is int:
+        if value == now_ms:
+            return NOW
+        ahead, part = divmod(value - now_ms, 1000)
+        return f"{NOW} + {ahead}s" if part == 0 and 0 < ahead <= _SOON_S else iso(value)
+    return without_new(value, made)
+
+
+_SOON_S: Final = 86_400
+
+
+def without_new(value: Any, made: Collection[str]) -> Any:
+    """A value with every id in it that was minted for the occasion taken for `‹new›`."""
+    if isinstance(value, str):
+        return _HEX.sub(lambda found: NEW if found[0] in made else found[0], value)
+    if isinstance(value, (list, tuple)):
+        return [without_new(item, made) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, Mapping):
+        return {key: without_new(member, made) for key, member in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    return value

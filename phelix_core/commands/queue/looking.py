@@ -1,0 +1,250 @@
+"""`queue list`, `show` and `health`: what is in the queue, read and never written."""
+
+from typing import Annotated, Any
+
+from phelix_core.checks import Help, one_of
+from phelix_core.clock import Moment, iso, moment_of
+from phelix_core.commands.environment import Environment
+from phelix_core.commands.queue.fields import (
+    NOT_EMPTY,
+    TERMINAL_AND_CONSOLE,
+    CampaignWord,
+    IssueId,
+    Limit,
+    ProjectWord,
+)
+from phelix_core.commands.queue.shapes import (
+    artifact_shape,
+    event_shape,
+    issue_shape,
+    lease_shape,
+    milestone_shape,
+    run_shape,
+)
+from phelix_core.commands.queue.targets import scope_of
+from phelix_core.commands.registry import Effect, command
+from phelix_core.frozen import frozen
+from phelix_core.queue import gates, staleness
+from phelix_core.queue.model import (
+    ACTIVE,
+    CRASH_LOOP,
+    FAILED,
+    NEEDS_RECOVERY,
+    PENDING,
+    TASK_STATUSES,
+    WORD_CAP,
+    Issue,
+    Milestone,
+    Scope,
+)
+from phelix_core.queue.store import Questions
+from phelix_core.queue.verbs.answers import Answer, checkpoint_answer, present
+from phelix_core.queue.verbs.ledger import gate_of, the_issue, the_project
+from phelix_core.queue.verbs.reconcile import blockers
+from phelix_core.redaction import free_text
+
+_LIST_LIMIT = 100
+_SHOWN = 50
+_PAGE = 1_000
+
+
+@frozen
+class ListIssues:
+    """List issues, in the order they were planned."""
+
+    status: Annotated[str | None, one_of(*TASK_STATUSES), Help("Only issues of this status")] = None
+    milestone: Annotated[str | None, free_text(WORD_CAP), NOT_EMPTY, Help("Only of this milestone, by id or key")] = (
+        None
+    )
+    project: ProjectWord = None
+    campaign: CampaignWord = None
+    limit: Limit = None
+
+
+@frozen
+class ShowIssue:
+    """Show one issue whole: what it waits for, who holds it, and what was recorded."""
+
+    issue_id: IssueId
+    limit: Limit = None
+
+
+@frozen
+class QueueHealth:
+    """Say how the queue stands: counts, leases, what blocks claims."""
+
+    project: ProjectWord = None
+    campaign: CampaignWord = None
+
+
+@command("queue list", effect=Effect.READ, surfaces=TERMINAL_AND_CONSOLE)
+def list_issues(request: ListIssues, env: Environment) -> dict[str, Any]:
+    """Read a list of issues."""
+    limit = _LIST_LIMIT if request.limit is None else request.limit
+
+    def body(tx: Questions) -> list[Issue]:
+        scope = scope_of(tx, request.project, request.campaign)
+        milestone_id = None
+        if request.milestone is not None:
+            known = tx.milestones(scope)
+            match = [one.id for one in known if request.milestone in (one.id, one.key)]
+            milestone_id = match[0] if match else request.milestone
+        found: list[Issue] = []
+        while limit == 0 or len(found) <= limit:
+            after = found[-1] if found else None
+            page = tx.issues(scope, status=request.status, milestone_id=milestone_id, after=after, limit=_PAGE)
+            found += page
+            if len(page) < _PAGE:
+                break
+        return found
+
+    found, now_ms = env.queue.read(body), env.clock.now_ms()
+    kept = found if limit == 0 else found[:limit]
+    return {
+        "issues": [issue_shape(issue, now_ms) for issue in kept],
+        "count": len(kept),
+        "truncated": len(kept) < len(found),
+    }
+
+
+@command("queue show", effect=Effect.READ, surfaces=TERMINAL_AND_CONSOLE)
+def show_issue(request: ShowIssue, env: Environment) -> dict[str, Any]:
+    """Read one issue."""
+    now, limit = moment_of(env.clock), _SHOWN if request.limit is None else request.limit or 1_000_000
+    return env.queue.read(lambda tx: _shown(tx, the_issue(tx, request.issue_id), now, limit))
+
+
+def _shown(tx: Questions, issue: Issue, now: Moment, limit: int) -> Answer:
+    project = the_project(tx, issue.project_id)
+    campaign = next((one for one in tx.campaigns(project.id) if one.id == issue.campaign_id), None)
+    milestone = tx.milestone(issue.milestone_id) if issue.milestone_id else None
+    leases = tx.leases_of(issue.id)
+    gate = gate_of(tx, issue)
+    dependencies = [
+        present({"id": one, "status": status, "task": other.task if (other := tx.issue(one)) else None})
+        for one, status in tx.dependencies(issue.id)
+    ]
+    return present(
+        {
+            "issue": issue_shape(issue, now.wall_ms),
+            "project": {"id": project.id, "key": project.key, "name": project.name},
+            "campaign": None
+            if campaign is None
+            else {"id": campaign.id, "name": campaign.name, "status": campaign.status},
+            "milestone": None
+            if milestone is None
+            else {"id": milestone.id, "key": milestone.key, "description": milestone.description},
+            "waitsFor": None if gate is None or issue.status != PENDING else gate.reason,
+            "milestoneDependencies": []
+            if milestone is None
+            else [{"id": one, "done": tx.is_milestone_done(one)} for one in tx.milestone_dependencies(milestone.id)],
+            "dependencies": dependencies,
+            "dependents": [
+                present(
+                    {
+                        "id": one.id,
+                        "status": one.status,
+                        "task": one.task,
+                        "waitsFor": waits.reason if one.status == PENDING and (waits := gate_of(tx, one)) else None,
+                    }
+                )
+                for one in tx.dependents(issue.id)
+            ],
+            "staleness": _staleness(tx, issue, now),
+            "leases": [lease_shape(lease, now) for lease in leases],
+            "runs": [run_shape(run) for run in tx.runs_of(issue.id)],
+            "checkpoints": [checkpoint_answer(point) for point in tx.checkpoints_of(issue.id, limit=limit)],
+            "artifacts": [artifact_shape(artifact) for artifact in tx.artifacts_of(issue.id)],
+            "events": [event_shape(event) for event in tx.events_of(issue.id, limit=limit)],
+        }
+    )
+
+
+def _staleness(tx: Questions, issue: Issue, now: Moment) -> Answer | None:
+    """Why the issue is stale or will be recovered: the rule, its inputs, and by which clock."""
+    lease = next((one for one in tx.leases_of(issue.id) if one.status == ACTIVE), None)
+    if issue.status == NEEDS_RECOVERY:
+        return {"state": NEEDS_RECOVERY, "reason": issue.blocked_reason, "blocksClaims": True}
+    if issue.status == FAILED and issue.blocked_reason == CRASH_LOOP:
+        return {
+            "state": CRASH_LOOP,
+            "recoveries": issue.recoveries,
+            "limit": issue.max_recoveries,
+            "blocksClaims": False,
+        }
+    if lease is None:
+        return None
+    finding = staleness.why_stale(issue.status, lease, now)
+    standing, fresh = staleness.of_lease(lease, now), staleness.of_checkpoint(lease, now)
+    reason = finding.reason if finding is not None else None
+    return present(
+        {
+            "state": "stale" if reason else standing.state,
+            "reason": reason,
+            "clock": standing.clock,
+            "expiresAt": iso(lease.expires_at),
+            "leaseLeftMs": standing.left_ms,
+            "lastCheckpointAt": None if lease.checkpoint_at is None else iso(lease.checkpoint_at),
+            "checkpointLeftMs": fresh.left_ms,
+            "freshnessSeconds": lease.freshness_ms // 1000,
+            "blocksClaims": reason is not None,
+        }
+    )
+
+
+@command("queue health", effect=Effect.READ, surfaces=TERMINAL_AND_CONSOLE)
+def queue_health(request: QueueHealth, env: Environment) -> dict[str, Any]:
+    """Read how the queue stands."""
+    now = moment_of(env.clock)
+    return env.queue.read(lambda tx: _health(tx, scope_of(tx, request.project, request.campaign), now))
+
+
+def _health(tx: Questions, scope: Scope, now: Moment) -> Answer:
+    leases = tx.active_leases(scope)
+    counts = dict(tx.status_counts(scope))
+    statuses = {lease.id: the_issue(tx, lease.issue_id).status for lease in leases}
+    stale = [
+        (lease, finding.reason)
+        for lease in leases
+        if (finding := staleness.why_stale(statuses[lease.id], lease, now)) is not None and finding.reason is not None
+    ]
+    unknown = [lease.id for lease in leases if staleness.of_lease(lease, now).state == staleness.CANNOT_TELL]
+    waiting = tx.needing_recovery(scope)
+    alerts: list[Answer] = []
+    if stale:
+        alerts.append(
+            {"kind": "stale_leases", "severity": "high", "count": len(stale), "refIds": [one.id for one, _ in stale]}
+        )
+    if waiting:
+        alerts.append(
+            {"kind": "needs_recovery", "severity": "high", "count": len(waiting), "refIds": [one.id for one in waiting]}
+        )
+    return {
+        "snapshotVersion": 1,
+        "generatedAt": iso(now.wall_ms),
+        "scope": {"projectId": scope.project.id, "campaignId": scope.campaign_id},
+        "queue": {"statusCounts": {**counts, "total": sum(counts.values())}},
+        "leases": {
+            "activeCount": len(leases),
+            "activeLeaseIds": [lease.id for lease in leases],
+            "staleCount": len(stale),
+            "staleLeaseIds": [lease.id for lease, _ in stale],
+            "staleReasons": {lease.id: reason for lease, reason in stale},
+            "cannotTell": unknown,
+        },
+        "claimsBlockedBy": blockers(tx, waiting),
+        "milestones": milestones_of(tx, scope),
+        "alerts": alerts,
+    }
+
+
+def milestones_of(tx: Questions, scope: Scope) -> list[Answer]:
+    """Milestones with their derived status, in the order they were planned."""
+    counts = tx.milestone_counts(scope)
+    return [_milestone(tx, one, dict(counts.get(one.id, {}))) for one in tx.milestones(scope)]
+
+
+def _milestone(tx: Questions, milestone: Milestone, counts: dict[str, int]) -> Answer:
+    closed = next((one for one in tx.milestone_dependencies(milestone.id) if not tx.is_milestone_done(one)), None)
+    status, reason = gates.milestone_status(counts, closed)
+    return milestone_shape(milestone, status, reason, counts)

@@ -1,0 +1,253 @@
+"""`queue checkpoint`, `heartbeat`, `close`, `advance` and `artifacts`: what a holder does under its lease."""
+
+import json
+from typing import Annotated, Any, cast
+
+from phelix_core.checks import Help, capped
+from phelix_core.commands.environment import Environment
+from phelix_core.commands.queue.claiming import ClaimIssue, claim
+from phelix_core.commands.queue.fields import (
+    NOT_EMPTY,
+    TERMINAL_AND_CONSOLE,
+    BlockReason,
+    ContextFile,
+    Evidence,
+    LeaseId,
+    NextStep,
+    RequestId,
+    Seconds,
+    Summary,
+    Title,
+    holding_of,
+    json_of,
+    require_few,
+)
+from phelix_core.commands.queue.intent import QueueWrite
+from phelix_core.commands.queue.targets import issue_target, lease_target
+from phelix_core.commands.registry import Command, Effect, command
+from phelix_core.errors import PhelixError
+from phelix_core.frozen import frozen
+from phelix_core.queue import transitions
+from phelix_core.queue.model import JSON_CAP, LINE_CAP, WORD_CAP
+from phelix_core.queue.payload import free_json
+from phelix_core.queue.store import Questions
+from phelix_core.queue.verbs.answers import Answer
+from phelix_core.queue.verbs.ledger import Ledger, the_issue
+from phelix_core.queue.verbs.progress import (
+    Holding,
+    Report,
+    checkpoint,
+    close,
+    heartbeat,
+    require_report,
+    save_artifact,
+)
+from phelix_core.redaction import free_text
+
+_LISTS = frozenset({"workload_classes", "capabilities", "artifacts"})
+ENDS_NO_PROCESS = "It stops no process and undoes nothing."
+
+
+@frozen
+class CheckpointIssue:
+    """Record progress on the issue that is held, and renew the lease."""
+
+    status: Annotated[str, capped(WORD_CAP), Help(f"One of {', '.join(transitions.CHECKPOINT_STATUSES)}")]
+    summary: Summary
+    next_step: NextStep
+    evidence: Evidence
+    lease: LeaseId = None
+    context: ContextFile = None
+    title: Title = None
+    reason: BlockReason = None
+    request_id: RequestId = None
+
+
+@frozen
+class CloseIssue:
+    """End the work on the issue that is held: done, failed, blocked, needs_recovery, or ready to hand it off."""
+
+    status: Annotated[str, capped(WORD_CAP), Help(f"One of {', '.join(transitions.CLOSE_STATUSES)}")]
+    summary: Summary
+    next_step: NextStep
+    evidence: Evidence
+    lease: LeaseId = None
+    context: ContextFile = None
+    title: Title = None
+    reason: BlockReason = None
+    request_id: RequestId = None
+
+
+@frozen
+class AdvanceIssue:
+    """Close, then claim the next one; the close stays whatever the claim answers."""
+
+    status: Annotated[str, capped(WORD_CAP), Help(f"One of {', '.join(transitions.CLOSE_STATUSES)}")]
+    summary: Summary
+    next_step: NextStep
+    evidence: Evidence
+    lease: LeaseId = None
+    context: ContextFile = None
+    title: Title = None
+    reason: BlockReason = None
+    request_id: RequestId = None
+
+
+@frozen
+class HeartbeatLease:
+    """Extend the lease; it is no checkpoint."""
+
+    lease: LeaseId = None
+    context: ContextFile = None
+    ttl: Annotated[Seconds, Help("Seconds from now; the lease's own without")] = None
+    request_id: RequestId = None
+
+
+@frozen
+class SaveArtifact:
+    """Note something that the work on an issue made."""
+
+    issue: Annotated[str, free_text(WORD_CAP), NOT_EMPTY, Help("The issue it belongs to")]
+    kind: Annotated[str, free_text(WORD_CAP), NOT_EMPTY, Help("What it is: diff, report, log")]
+    path: Annotated[str, free_text(LINE_CAP), NOT_EMPTY, Help("Where it is")]
+    metadata: Annotated[str | None, capped(JSON_CAP), Help("A JSON object about it")] = None
+    lease: LeaseId = None
+    request_id: RequestId = None
+
+
+@frozen
+class ListArtifacts:
+    """List what the work on an issue made or was on."""
+
+    issue: Annotated[str, free_text(WORD_CAP), NOT_EMPTY, Help("The issue")]
+
+
+def _report(request: Any) -> Report:
+    return Report(
+        status=request.status,
+        summary=request.summary,
+        next_step=request.next_step,
+        evidence=request.evidence,
+        title=request.title,
+        reason=request.reason,
+    )
+
+
+def _reporting(own: Command, request: Any, env: Environment, verb: Any, name: str) -> QueueWrite:
+    require_few(request)
+    report, holding = _report(request), holding_of(request, env.queue.path)
+    require_report(report, name)
+    return QueueWrite(
+        own,
+        request,
+        env,
+        lambda ledger: verb(ledger, holding, report),
+        target=lease_target(holding.lease_id),
+        effects=_promoting,
+    )
+
+
+def _promoting(answer: Answer) -> tuple[str, ...]:
+    promoted = cast("list[str]", answer.get("promotedIssueIds") or [])
+    return tuple(f"{issue_id} becomes ready" for issue_id in promoted)
+
+
+@command("queue checkpoint", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any])
+def checkpoint_issue(request: CheckpointIssue, env: Environment) -> QueueWrite:
+    """Decide a checkpoint."""
+    return _reporting(checkpoint_issue, request, env, checkpoint, transitions.CHECKPOINT)
+
+
+@command(
+    "queue close", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any], caution=ENDS_NO_PROCESS
+)
+def close_issue(request: CloseIssue, env: Environment) -> QueueWrite:
+    """Decide a close."""
+    return _reporting(close_issue, request, env, close, transitions.CLOSE)
+
+
+@command("queue heartbeat", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any])
+def heartbeat_lease(request: HeartbeatLease, env: Environment) -> QueueWrite:
+    """Decide a heartbeat."""
+    holding = holding_of(request, env.queue.path)
+    return QueueWrite(
+        heartbeat_lease,
+        request,
+        env,
+        lambda ledger: heartbeat(ledger, holding, request.ttl),
+        target=lease_target(holding.lease_id),
+    )
+
+
+@command(
+    "queue advance", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any], caution=ENDS_NO_PROCESS
+)
+def advance(request: AdvanceIssue, env: Environment) -> "Advance":
+    """Decide a close that is followed by a claim."""
+    closing = _reporting(advance, request, env, close, transitions.CLOSE)
+    return Advance(closing, holding_of(request, env.queue.path), request.request_id, env)
+
+
+class Advance:
+    """The intent to close and go on; what is shown first is the close."""
+
+    def __init__(self, closing: QueueWrite, holding: Holding, request_id: str | None, env: Environment) -> None:
+        self._closing = closing
+        self._holding = holding
+        self._request_id = request_id
+        self._env = env
+
+    def plan(self) -> Any:
+        """Describe the close; which issue follows is decided when it is claimed."""
+        return self._closing.plan()
+
+    def apply(self, expect_digest: str | None) -> Answer:
+        """Close, then begin as the run began, less its session and its preferred issue."""
+        begin_input = self._env.queue.read(self._begun)
+        closed = self._closing.apply(expect_digest)
+        told = {"advanced": False, "closeResult": closed}
+        if begin_input is None:
+            return {**told, "stopReason": {"code": "INVALID_ARGUMENT", "message": "The run began in another way."}}
+        request_id = None if self._request_id is None else f"{self._request_id}:begin"
+        request = ClaimIssue(**begin_input, request_id=request_id)
+        try:
+            write = cast("QueueWrite", claim(request, self._env))
+            return {**told, "advanced": True, "context": write.apply(None)}
+        except PhelixError as stopped:
+            return {
+                **told,
+                "stopReason": {"code": stopped.code, "message": stopped.message, "details": stopped.details},
+            }
+
+    def _begun(self, tx: Questions) -> dict[str, Any] | None:
+        lease = tx.lease(self._holding.lease_id)
+        run = tx.run(lease.run_id) if lease is not None else None
+        if run is None:
+            return None
+        members: dict[str, Any] = json.loads(run.begin_input)
+        return {name: tuple(value) if name in _LISTS else value for name, value in members.items()} or None
+
+
+@command("queue artifacts save", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any])
+def save_an_artifact(request: SaveArtifact, env: Environment) -> QueueWrite:
+    """Decide an artifact's row."""
+    metadata = free_json(json_of(request.metadata, "metadata"), "metadata")
+    holding = None if request.lease is None else Holding(lease_id=request.lease)
+
+    def verb(ledger: Ledger) -> Answer:
+        return save_artifact(ledger, request.issue, holding, kind=request.kind, path=request.path, metadata=metadata)
+
+    return QueueWrite(save_an_artifact, request, env, verb, target=issue_target(request.issue))
+
+
+@command("queue artifacts list", effect=Effect.READ, surfaces=TERMINAL_AND_CONSOLE)
+def list_artifacts(request: ListArtifacts, env: Environment) -> dict[str, Any]:
+    """Read an issue's artifacts."""
+    from phelix_core.commands.queue.shapes import artifact_shape  # noqa: PLC0415 - writes do without
+
+    def body(tx: Questions) -> list[Answer]:
+        the_issue(tx, request.issue)
+        return [artifact_shape(one) for one in tx.artifacts_of(request.issue)]
+
+    found = env.queue.read(body)
+    return {"artifacts": found, "count": len(found)}
