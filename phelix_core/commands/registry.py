@@ -134,8 +134,8 @@ def command(
 ) -> Callable[[Callable[[Any, Environment], object]], Command]:
     """Declare a command.
 
-    `caution` says what it does not do, for help texts and dialogs. `result` is what an applied write answers;
-    a read's is its return annotation.
+    `caution` says what it does not do, for help texts and dialogs. `result` is what it answers, as a type or as the
+    place of one that only schemas need, `module:Name`; without it a read's return annotation says it.
     """
 
     def declare(function: Callable[[Any, Environment], object]) -> Command:

@@ -9,6 +9,7 @@ from phelix_core.checks import Surface
 from phelix_core.cli.options import parse
 from phelix_core.commands.registry import CATALOGUE, Command, Effect, equivalent, load_command, validate
 from phelix_core.errors import InvalidArgument
+from tests.surfaces.queue_fleet import LEAST
 
 ID = "ses_0123456789abcdef"
 COMMANDS = {name: load_command(name) for name in CATALOGUE}
@@ -21,10 +22,7 @@ OVER_MCP = {"session create", "session show", "session list", "session checkpoin
 
 def good(command: Command) -> dict[str, object]:
     """The least input that a command takes."""
-    least: dict[str, object] = {
-        "session_id": ID, "directory": "x", "shell": "bash", "keep": 1, "older_than": "1d",
-    }  # fmt: skip
-    raw = {field.name: least[field.name] for field in command.fields(Surface.CLI) if field.required}
+    raw = {field.name: LEAST[field.name] for field in command.fields(Surface.CLI) if field.required}
     return raw | ({"step": "s"} if command.name == "session checkpoint" else {})
 
 

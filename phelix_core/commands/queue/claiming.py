@@ -87,7 +87,12 @@ class RecoverIssue:
     request_id: RequestId = None
 
 
-@command("queue claim", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any])
+@command(
+    "queue claim",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:Context",
+)
 def claim(request: ClaimIssue, env: Environment) -> QueueWrite:
     """Decide a claim."""
     require_few(request)
@@ -96,7 +101,11 @@ def claim(request: ClaimIssue, env: Environment) -> QueueWrite:
 
 
 @command(
-    "queue recover", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any], caution=TAKES_NO_PROCESS
+    "queue recover",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:Recovered",
+    caution=TAKES_NO_PROCESS,
 )
 def recover(request: RecoverIssue, env: Environment) -> QueueWrite:
     """Decide a recovery."""

@@ -77,7 +77,12 @@ class QueueHealth:
     campaign: CampaignWord = None
 
 
-@command("queue list", effect=Effect.READ, surfaces=TERMINAL_AND_CONSOLE)
+@command(
+    "queue list",
+    effect=Effect.READ,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:IssueList",
+)
 def list_issues(request: ListIssues, env: Environment) -> dict[str, Any]:
     """Read a list of issues."""
     limit = _LIST_LIMIT if request.limit is None else request.limit
@@ -107,7 +112,12 @@ def list_issues(request: ListIssues, env: Environment) -> dict[str, Any]:
     }
 
 
-@command("queue show", effect=Effect.READ, surfaces=TERMINAL_AND_CONSOLE)
+@command(
+    "queue show",
+    effect=Effect.READ,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:IssueShown",
+)
 def show_issue(request: ShowIssue, env: Environment) -> dict[str, Any]:
     """Read one issue."""
     now, limit = moment_of(env.clock), _SHOWN if request.limit is None else request.limit or 1_000_000
@@ -192,7 +202,12 @@ def _staleness(tx: Questions, issue: Issue, now: Moment) -> Answer | None:
     )
 
 
-@command("queue health", effect=Effect.READ, surfaces=TERMINAL_AND_CONSOLE)
+@command(
+    "queue health",
+    effect=Effect.READ,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:Health",
+)
 def queue_health(request: QueueHealth, env: Environment) -> dict[str, Any]:
     """Read how the queue stands."""
     now = moment_of(env.clock)

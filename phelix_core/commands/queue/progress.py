@@ -152,21 +152,35 @@ def _promoting(answer: Answer) -> tuple[str, ...]:
     return tuple(f"{issue_id} becomes ready" for issue_id in promoted)
 
 
-@command("queue checkpoint", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any])
+@command(
+    "queue checkpoint",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:Checkpointed",
+)
 def checkpoint_issue(request: CheckpointIssue, env: Environment) -> QueueWrite:
     """Decide a checkpoint."""
     return _reporting(checkpoint_issue, request, env, checkpoint, transitions.CHECKPOINT)
 
 
 @command(
-    "queue close", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any], caution=ENDS_NO_PROCESS
+    "queue close",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:Closed",
+    caution=ENDS_NO_PROCESS,
 )
 def close_issue(request: CloseIssue, env: Environment) -> QueueWrite:
     """Decide a close."""
     return _reporting(close_issue, request, env, close, transitions.CLOSE)
 
 
-@command("queue heartbeat", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any])
+@command(
+    "queue heartbeat",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:Extended",
+)
 def heartbeat_lease(request: HeartbeatLease, env: Environment) -> QueueWrite:
     """Decide a heartbeat."""
     holding = holding_of(request, env.queue.path)
@@ -180,7 +194,11 @@ def heartbeat_lease(request: HeartbeatLease, env: Environment) -> QueueWrite:
 
 
 @command(
-    "queue advance", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any], caution=ENDS_NO_PROCESS
+    "queue advance",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:Advanced",
+    caution=ENDS_NO_PROCESS,
 )
 def advance(request: AdvanceIssue, env: Environment) -> "Advance":
     """Decide a close that is followed by a claim."""
@@ -228,7 +246,12 @@ class Advance:
         return {name: tuple(value) if name in _LISTS else value for name, value in members.items()} or None
 
 
-@command("queue artifacts save", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any])
+@command(
+    "queue artifacts save",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:SavedArtifact",
+)
 def save_an_artifact(request: SaveArtifact, env: Environment) -> QueueWrite:
     """Decide an artifact's row."""
     metadata = free_json(json_of(request.metadata, "metadata"), "metadata")
@@ -240,7 +263,12 @@ def save_an_artifact(request: SaveArtifact, env: Environment) -> QueueWrite:
     return QueueWrite(save_an_artifact, request, env, verb, target=issue_target(request.issue))
 
 
-@command("queue artifacts list", effect=Effect.READ, surfaces=TERMINAL_AND_CONSOLE)
+@command(
+    "queue artifacts list",
+    effect=Effect.READ,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:Artifacts",
+)
 def list_artifacts(request: ListArtifacts, env: Environment) -> dict[str, Any]:
     """Read an issue's artifacts."""
     from phelix_core.commands.queue.shapes import artifact_shape  # noqa: PLC0415 - writes do without

@@ -1,6 +1,6 @@
 """`queue init`, `campaign` and `plan`: what work there is."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from phelix_core.checks import Contents, Help, capped
 from phelix_core.commands.environment import Environment
@@ -59,13 +59,23 @@ class PlanIssues:
     request_id: RequestId = None
 
 
-@command("queue init", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any])
+@command(
+    "queue init",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:WorkspaceMade",
+)
 def init_queue(request: InitQueue, env: Environment) -> QueueWrite:
     """Decide a workspace."""
     return QueueWrite(init_queue, request, env, lambda ledger: add_workspace(ledger, request.name), creates=True)
 
 
-@command("queue campaign", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any])
+@command(
+    "queue campaign",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:CampaignMade",
+)
 def create_campaign(request: CreateCampaign, env: Environment) -> QueueWrite:
     """Decide a campaign."""
     policy = policy_text(read_policy(json_of(request.policy, "policy"), "policy"))
@@ -83,7 +93,12 @@ def create_campaign(request: CreateCampaign, env: Environment) -> QueueWrite:
     return QueueWrite(create_campaign, request, env, verb)
 
 
-@command("queue plan", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any])
+@command(
+    "queue plan",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:Planned",
+)
 def plan(request: PlanIssues, env: Environment) -> QueueWrite:
     """Decide a batch."""
     milestones = read_batch(json_of(request.batch, "batch"))

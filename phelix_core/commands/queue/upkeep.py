@@ -106,7 +106,12 @@ class ArchiveCampaign:
     request_id: RequestId = None
 
 
-@command("queue promote", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any])
+@command(
+    "queue promote",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:Promoted",
+)
 def promote(request: PromoteQueue, env: Environment) -> QueueWrite:
     """Decide a promotion."""
 
@@ -123,7 +128,13 @@ def _promotion_told(answer: Answer) -> tuple[str, ...]:
     return tuple(told)
 
 
-@command("queue reconcile", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any], caution=FENCES)
+@command(
+    "queue reconcile",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:Reconciled",
+    caution=FENCES,
+)
 def reconcile(request: ReconcileQueue, env: Environment) -> QueueWrite:
     """Decide what is stale."""
 
@@ -154,19 +165,33 @@ def _moved_told(answer: Answer) -> tuple[str, ...]:
     return tuple(told)
 
 
-@command("queue unblock", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any], caution=FENCES)
+@command(
+    "queue unblock",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:Moved",
+    caution=FENCES,
+)
 def unblock(request: UnblockIssue, env: Environment) -> QueueWrite:
     """Decide an unblocking."""
     return _on_issue(unblock, request, env, verbs.unblock)
 
 
-@command("queue retry", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any])
+@command(
+    "queue retry", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result="phelix_core.commands.queue.answers:Moved"
+)
 def retry(request: RetryIssue, env: Environment) -> QueueWrite:
     """Decide a retry."""
     return _on_issue(retry, request, env, verbs.retry)
 
 
-@command("queue rollback", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any], caution=FENCES)
+@command(
+    "queue rollback",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:RolledBack",
+    caution=FENCES,
+)
 def rollback(request: RollbackIssue, env: Environment) -> QueueWrite:
     """Decide a rollback."""
     return _on_issue(rollback, request, env, verbs.rollback)
@@ -191,19 +216,35 @@ def _on_campaign(own: Command, request: Any, env: Environment, verb: _CampaignVe
     return QueueWrite(own, request, env, lambda ledger: verb(ledger, found(ledger.tx), request.reason), target=target)
 
 
-@command("queue drain", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any])
+@command(
+    "queue drain",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:CampaignMoved",
+)
 def drain(request: DrainCampaign, env: Environment) -> QueueWrite:
     """Decide a drain."""
     return _on_campaign(drain, request, env, verbs.drain)
 
 
-@command("queue undrain", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any])
+@command(
+    "queue undrain",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:CampaignMoved",
+)
 def undrain(request: UndrainCampaign, env: Environment) -> QueueWrite:
     """Decide that a campaign goes on."""
     return _on_campaign(undrain, request, env, verbs.undrain)
 
 
-@command("queue archive", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any], caution=FENCES)
+@command(
+    "queue archive",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:CampaignMoved",
+    caution=FENCES,
+)
 def archive(request: ArchiveCampaign, env: Environment) -> QueueWrite:
     """Decide that a campaign is put away."""
     return _on_campaign(archive, request, env, verbs.archive)
