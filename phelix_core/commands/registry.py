@@ -29,6 +29,10 @@ CATALOGUE: Mapping[str, str] = {
     "session fail": "phelix_core.commands.session_updates:fail_session",
     "session cancel": "phelix_core.commands.session_updates:cancel_session",
     "session prune": "phelix_core.commands.session_pruning:prune_sessions",
+    "view save": "phelix_core.commands.saved_views:save_view",
+    "view list": "phelix_core.commands.saved_views:list_views",
+    "view show": "phelix_core.commands.saved_views:show_view",
+    "view remove": "phelix_core.commands.saved_views:remove_view",
     "demo": "phelix_core.commands.demo:write_demo",
     "doctor": "phelix_core.commands.doctor:doctor",
     "schema": "phelix_core.commands.schema:show_schema",
@@ -67,7 +71,7 @@ class Field:
         return self.name in _BY_PLACE
 
 
-_BY_PLACE = frozenset({"session_id", "directory", "shell", "words"})
+_BY_PLACE = frozenset({"session_id", "name", "directory", "shell", "words"})
 
 
 @frozen

@@ -23,6 +23,7 @@ def good(command: Command) -> dict[str, object]:
     """The least input that a command takes."""
     least: dict[str, object] = {
         "session_id": ID, "directory": "x", "shell": "bash", "keep": 1, "older_than": "1d",
+        "name": "kept", "where": "app=billing",
     }  # fmt: skip
     raw = {field.name: least[field.name] for field in command.fields(Surface.CLI) if field.required}
     return raw | ({"step": "s"} if command.name == "session checkpoint" else {})

@@ -103,6 +103,7 @@ def words_for(field: Field, text: str) -> list[str]:
 def required(name: str, but: Field | None) -> list[str]:
     """Acceptable words for what the command cannot do without."""
     given = {"session_id": ID, "keep": "0", "older_than": "1d", "shell": "bash", "directory": "demo"}
+    given |= {"name": "kept", "where": "app=billing"}
     fields = [field for field in load_command(name).fields(Surface.CLI) if field.required and field is not but]
     few = ["--sessions=1"] if name == "demo" and (but is None or but.positional) else []
     return [*(word for field in fields for word in words_for(field, given[field.name])), *few]
@@ -260,6 +261,7 @@ def test_no_input_of_another_surface_lets_one_through(data_dir: Path, clock: Fix
     for number, canary in enumerate(CANARIES):
         did(env, "session create", title="ship")
         known = {"session_id": f"ses_{number + 1:016x}", "keep": 0, "older_than": "1d"}
+        known |= {"name": "kept", "where": "app=billing"}
         for name in COMMANDS:
             command = load_command(name)
             if name == "demo" or command.effect is Effect.PROGRAM:

@@ -34,6 +34,10 @@ STORED: dict[str, dict[str, Any]] = {
     "session fail": {"session_id": ID, "reason": "broke"},
     "session cancel": {"session_id": ID, "reason": "superseded"},
     "session prune": {"keep": 0, "older_than": "1d"},
+    "view save": {"name": "late", "where": "app=billing age>2h", "title": "late billing"},
+    "view list": {},
+    "view show": {"name": "kept"},
+    "view remove": {"name": "kept"},
     "doctor": {},
     "schema": {"words": ["session", "create"]},
 }
@@ -46,6 +50,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "session fail": ({"session_id": ID, "plans": ["pln_0000000000000001"]}, "INVALID_ARGUMENT"),
     "session cancel": ({"session_id": "x"}, "INVALID_ARGUMENT"),
     "session prune": ({"keep": -1, "older_than": "1d"}, "INVALID_ARGUMENT"),
+    "view save": ({"name": "kept", "where": "app=search"}, "ALREADY_EXISTS"),
+    "view show": ({"name": "absent"}, "NOT_FOUND"),
+    "view remove": ({"name": "../sessions/x"}, "INVALID_ARGUMENT"),
     "schema": ({"words": ["nope"]}, "NOT_FOUND"),
 }
 
@@ -67,6 +74,7 @@ def fleet(data_dir: Path) -> Environment:
     did(env, "session create", title="first", app="billing")
     did(env, "session create", title="second")
     did(env, "session complete", session_id=CLOSED)
+    did(env, "view save", name="kept", where="app=billing is:active")
     return env
 
 
@@ -85,10 +93,9 @@ def provenance_aside(value: Any) -> Any:
 
 
 def stored(data_dir: Path) -> list[object]:
-    """Every record there is, provenance aside."""
-    return sorted(
-        (provenance_aside(loads(path.read_bytes())) for path in data_dir.glob("sessions/ses_*.json")), key=str
-    )
+    """Every record there is, provenance aside, and every saved view."""
+    records = [provenance_aside(loads(path.read_bytes())) for path in data_dir.glob("sessions/ses_*.json")]
+    return sorted([*records, *((path.name, path.read_bytes()) for path in data_dir.glob("views/*.toml"))], key=str)
 
 
 def told(answer: Any) -> Any:
@@ -139,7 +146,7 @@ def test_each_surface_has_exactly_the_fields_that_are_declared_for_it(name: str)
     live = {field.name for field in command.fields(Surface.TUI)} - everywhere
     assert live == ({"stamps"} if name == "session list" else set()), "what only a live view compares"
     assert everywhere <= {field.name for field in command.fields(Surface.TUI)}
-    assert everywhere - {field.name for field in command.fields(Surface.MCP)} <= {"if_rev", "where", "check"}
+    assert everywhere - {field.name for field in command.fields(Surface.MCP)} <= {"if_rev", "where", "view", "check"}
 
 
 def test_every_command_that_stores_is_tried_on_every_surface() -> None:
@@ -302,6 +309,7 @@ def takes_as_pydantic(command: Command, document: dict[str, Any]) -> bool:
 def test_pydantic_over_the_same_declaration_takes_and_refuses_the_same(name: str) -> None:
     command = COMMANDS[name]
     least: dict[str, Any] = {"session_id": ID, "directory": "x", "shell": "bash", "keep": 1, "older_than": "1d"}
+    least |= {"name": "kept", "where": "app=billing"}
     base = {field.name: least[field.name] for field in command.fields(Surface.CLI) if field.required}
     assert takes(command, base)
     assert takes_as_pydantic(command, base)
@@ -322,7 +330,7 @@ def test_pydantic_over_the_same_declaration_takes_and_refuses_the_same(name: str
         assert not takes_as_pydantic(command, {**base, unknown: "x"})
 
 
-@pytest.mark.parametrize("name", [name for name in STORED if name.startswith("session")])
+@pytest.mark.parametrize("name", [name for name in STORED if name.startswith(("session", "view"))])
 def test_both_readers_keep_the_same_value(name: str) -> None:
     command, raw = COMMANDS[name], STORED[name]
     secret = "token ghp_0123456789abcdefghijABCDEFGHIJ012345 end"

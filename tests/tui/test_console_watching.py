@@ -273,6 +273,8 @@ async def test_read_only_disables_every_action_with_the_reason_and_the_core_refu
             "doctor": {"fix": True},
             "session checkpoint": {"session_id": session_id, "step": "x"},
             "session prune": {"keep": 1, "older_than": "1d"},
+            "view save": {"name": "late", "where": "is:stale"},
+            "view remove": {"name": "kept"},
             "demo": {"directory": str(tmp_path / "elsewhere")},
         }
         for name in writes:
