@@ -86,7 +86,8 @@ def list_views(request: ListViews, env: Environment) -> ViewList:  # noqa: ARG00
     """Read them all."""
     good, bad = env.saved_views.load_all()
     unusable = tuple(
-        UnusableView(file=redact(file), code=error.code, reason=redact(error.message)) for file, error in bad
+        UnusableView(file=redact(file), code=error.code, reason=redact(str(error.details.get("reason", error.message))))
+        for file, error in bad
     )
     return ViewList(views=tuple(good), count=len(good), unusable=unusable)
 

@@ -60,7 +60,7 @@ class SavedViewStore:
             try:
                 good.append(self.load(VIEW_NAME.apply(file.removesuffix(SUFFIX))))
             except CheckFailed as failed:
-                bad.append((file, InvalidArgument(f"Its name is none: {failed}.", hint="Rename the file.")))
+                bad.append((file, InvalidArgument(f"its name is none: {failed}", hint="Rename the file.")))
             except NotFound:
                 continue
             except PhelixError as error:
@@ -120,7 +120,9 @@ class SavedViewStore:
 
     def _unusable(self, name: str, reason: str) -> InvalidArgument:
         return InvalidArgument(
-            f"The saved view {name} cannot be used: {reason}.", hint=_MEND.format(name=name, path=self.path_of(name))
+            f"The saved view {name} cannot be used: {reason}.",
+            hint=_MEND.format(name=name, path=self.path_of(name)),
+            details={"reason": reason},
         )
 
 
