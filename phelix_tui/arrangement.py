@@ -110,6 +110,11 @@ class Arrangement:
         self._select()
         return True
 
+    @property
+    def guesses(self) -> bool:
+        """Whether the filter asks for references, of which rows hold only how many there are."""
+        return self._query is not None and (self._query.needs_references or self._query.needs_reference_ids)
+
     def _parsed(self, text: str) -> "Query | None":
         if not text.strip():
             return None

@@ -230,6 +230,8 @@ class FleetRoom(Room):
             matching = self.query_one("#fleet", RowList).row_count
             left = [cell(" / ", "accent"), Cell(shown(arrangement.wanted), "bold")]
             left.append(cell(f"   {matching:,} of {len(arrangement):,} match · esc clears", "muted"))
+        if arrangement.guesses:
+            left.append(cell(" ▲ references are not looked up here: `session list --where` does", "warning"))
         if self._waiting:
             left.append(cell(f" ↕ {self._waiting} waiting to be reordered · R applies", "warning"))
         return left, self._told_marks()

@@ -76,6 +76,14 @@ async def test_a_view_is_chosen_with_its_count_and_escape_shows_everything_again
         await until(pilot, lambda: fleet_of(app).row_count == 26, "everything is back")
 
 
+async def test_a_view_that_asks_for_references_has_no_count_and_says_so_once_it_is_in_force(stage: Stage) -> None:
+    keep(stage, "torn", "ref:missing")
+    async with stage.app() as (app, pilot):
+        assert lines(await views(pilot))[0] == ["1", "torn", "ref:missing", ""]
+        await pilot.press("1")
+        await until(pilot, lambda: "not looked up here" in bar(app, "state"), "it is told")
+
+
 async def test_no_view_is_in_force_at_the_start(stage: Stage) -> None:
     keep(stage, "late", "is:stale")
     async with stage.app() as (app, pilot):
