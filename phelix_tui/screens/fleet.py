@@ -229,11 +229,12 @@ class FleetRoom(Room):
         if arrangement.wanted:
             matching = self.query_one("#fleet", RowList).row_count
             left = [cell(" / ", "accent"), Cell(shown(arrangement.wanted), "bold")]
-            left.append(cell(f"   {matching:,} of {len(arrangement):,} match · esc clears", "muted"))
+            way_out = "" if self._waiting else " · esc clears"
+            left.append(cell(f"   {matching:,} of {len(arrangement):,} match{way_out}", "muted"))
         if arrangement.guesses:
             left.append(cell(" ▲ references are not looked up here: `session list --where` does", "warning"))
         if self._waiting:
-            left.append(cell(f" ↕ {self._waiting} waiting to be reordered · R applies", "warning"))
+            left.append(cell(f" ↕ {self._waiting:,} waiting · R applies", "warning"))
         return left, self._told_marks()
 
     def _told_marks(self) -> list[Cell]:

@@ -100,7 +100,7 @@ async def test_a_mark_stays_with_its_session_through_changes_and_a_new_order_wai
         agent_does(stage, "session create", title="young")
         await until(pilot, lambda: len(app.desk.arrangement) == 27, "the new one is known")
         assert [row.id for row in fleet.rows] == before
-        await until(pilot, lambda: "waiting to be reordered" in bar(app, "state"), "what waits is told")
+        await until(pilot, lambda: "waiting · R applies" in bar(app, "state"), "what waits is told")
         await pilot.press("R")
         await until(pilot, lambda: fleet.row_count == 27, "R brings it in")
         assert fleet.marks == {marked}
@@ -160,3 +160,16 @@ async def test_space_in_the_filter_and_in_the_preview_is_no_mark(stage: Stage) -
         await until(pilot, lambda: app.screen.query_one("#preview").has_focus, "the preview has it")
         await pilot.press("space")
         assert fleet_of(app).marks == frozenset()
+
+
+async def test_at_eighty_columns_filter_waiting_rows_and_marks_are_all_told_whole(stage: Stage) -> None:
+    async with stage.app(80, 24) as (app, pilot):
+        await pilot.press("space", "G", "space", "slash")
+        await type_in(pilot, "is:stale")
+        await pilot.press("enter")
+        await until(pilot, lambda: "(1 hidden)" in bar(app, "state"), "a mark is hidden")
+        agent_does(stage, "session checkpoint", session_id=fleet_of(app).rows[-1].id, step="woke up")
+        await until(pilot, lambda: "waiting" in bar(app, "state"), "it waits")
+        state = app.screen.query_one("#state").render_line(0).text
+        for said in ("/ is:stale", "of 26 match", "1 waiting · R applies", "2 marked (1 hidden)"):
+            assert said in state, state

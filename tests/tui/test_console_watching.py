@@ -473,7 +473,7 @@ async def test_a_new_order_waits_while_the_cursor_moves_and_one_key_applies_it(s
             while "waiting" not in bar(app, "state"):
                 await pilot.press("j", "k")  # somebody is reading
         assert [row.id for row in fleet_of(app).rows] == order
-        assert "1 waiting to be reordered · R applies" in bar(app, "state")
+        assert "1 waiting · R applies" in bar(app, "state")
         await pilot.press("R")
         assert newcomer in [row.id for row in fleet_of(app).rows]
         assert "waiting" not in bar(app, "state")
