@@ -67,8 +67,9 @@ def _compiled_init(kind: type) -> Callable[..., None]:
     known: dict[str, Any] = {f"put_{name}": vars(kind)[name].__set__ for name, _ in members_of(kind)}
     known |= {f"default_{name}": default for name, default in members_of(kind)}
     words = [name if default is REQUIRED else f"{name}=default_{name}" for name, default in members_of(kind)]
-    lines = [f"    put_{name}(self, {name})" for name, _ in members_of(kind)]
-    exec("\n".join([f"def __init__(self, *, {', '.join(words)}):", *lines]), known)  # noqa: S102 - names of a declaration
+    lines = [f"    put_{name}(self, {name})" for name, _ in members_of(kind)] or ["    pass"]
+    given = ", ".join(["self", *(["*"] if words else []), *words])
+    exec("\n".join([f"def __init__({given}):", *lines]), known)  # noqa: S102 - names of a declaration
     return known["__init__"]
 
 

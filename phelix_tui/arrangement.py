@@ -60,6 +60,7 @@ class Arrangement:
         self._accepts: Callable[[Filterable], bool] | None = None
         self._shown: list[Key] = self._sorted
         self._members: set[str] | None = None
+        self._marked: frozenset[str] = frozenset()
         self.counts: Counter[str] = Counter()
 
     def __len__(self) -> int:
@@ -95,6 +96,25 @@ class Arrangement:
         self._compile()
         self._select()
 
+    @property
+    def marked(self) -> frozenset[str]:
+        """The ids that are marked, which a filter may ask for."""
+        return self._marked
+
+    def mark(self, marked: frozenset[str]) -> bool:
+        """Take other marks; answers whether rows may come and go by that: the filter asks for marks."""
+        self._marked = marked
+        if self._query is None or not self._query.needs_marks:
+            return False
+        self._compile()
+        self._select()
+        return True
+
+    @property
+    def guesses(self) -> bool:
+        """Whether the filter asks for references, of which rows hold only how many there are."""
+        return self._query is not None and (self._query.needs_references or self._query.needs_reference_ids)
+
     def _parsed(self, text: str) -> "Query | None":
         if not text.strip():
             return None
@@ -122,7 +142,8 @@ class Arrangement:
             }
 
     def inherit(self, other: "Arrangement") -> None:
-        """Take over another's filter, and what it last read well of records that are bad now."""
+        """Take over another's marks and filter, and what it last read well of records that are bad now."""
+        self._marked = other.marked
         self.wanted = other.wanted
         bad = {session_id: found for session_id, found in self._known.items() if isinstance(found, BadRecord)}
         kept = {session_id: _keeping_good(other.found(session_id), found) for session_id, found in bad.items()}
@@ -136,7 +157,9 @@ class Arrangement:
         """The filter as of now: ages in it move with the clock."""
         self._filtered_ms = self._now_ms
         query = self._query
-        self._accepts = None if query is None else query.predicate(self._now_ms, self._stale_after_ms)
+        self._accepts = (
+            None if query is None else query.predicate(self._now_ms, self._stale_after_ms, marked=self._marked)
+        )
 
     def _select(self) -> None:
         """Ask the filter of everything; from here on only what changes is asked again."""

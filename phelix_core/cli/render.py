@@ -16,10 +16,12 @@ from phelix_core.clock import SystemClock
 from phelix_core.commands.demo import DemoWritten
 from phelix_core.commands.doctor import Examination
 from phelix_core.commands.preview import WritePlan
+from phelix_core.commands.saved_views import RemovedView, ViewList
 from phelix_core.commands.session import ShownSession
 from phelix_core.commands.session_listing import SessionList
 from phelix_core.commands.session_pruning import Pruned
 from phelix_core.envelope import Envelope
+from phelix_core.saved_views.model import SavedView
 from phelix_core.sessions.model import ACTIVE, Session
 from phelix_core.settings import Settings
 from phelix_core.strictjson import dumps, plain
@@ -194,6 +196,27 @@ def _pruned(page: Page, result: Pruned, _: Told) -> None:
         page.line(f"  {session_id}")
 
 
+def _views(page: Page, result: ViewList, _: Told) -> None:
+    if result.views:
+        rows = [((view.name, ""), (shown(view.where), ""), (shown(view.title or ""), "")) for view in result.views]
+        page.table(("VIEW", "WHERE", "TITLE"), rows, flexible=1)
+    else:
+        page.line("No saved views yet. `phelix view save NAME --where …` keeps a filter.")
+    for bad in result.unusable:
+        page.line(("✗ unusable  ", "fail"), f"{visible(bad.file)}  {bad.code}  {visible(bad.reason)}")
+
+
+def _view(page: Page, view: SavedView, _: Told) -> None:
+    for name, value in (("view", view.name), ("title", view.title), ("where", view.where)):
+        if value:
+            page.line((f"{name:<12}", "bold"), shown(value))
+    page.line((f"{'use it':<12}", "bold"), f"phelix session list --view {view.name}")
+
+
+def _removed_view(page: Page, result: RemovedView, _: Told) -> None:
+    page.line(f"Removed the saved view {result.removed}.")
+
+
 def _examination(page: Page, result: Examination, _: Told) -> None:
     for finding in result.findings:
         page.line((f"{finding.state:<5}", finding.state), f"{finding.check:<15} {visible(finding.detail)}")
@@ -216,4 +239,7 @@ _DRAWN: Final[dict[type, Callable[[Page, Any, Told], None]]] = {
     Pruned: _pruned,
     Examination: _examination,
     DemoWritten: _demo,
+    ViewList: _views,
+    SavedView: _view,
+    RemovedView: _removed_view,
 }

@@ -110,7 +110,7 @@ def _data_dir(env: Environment) -> Finding:
 
 
 def _sessions_folder(env: Environment) -> Finding:
-    lax = env.sessions.lax_modes()
+    lax = [*env.sessions.lax_modes(), *env.saved_views.lax_modes()]
     if lax:
         return Finding(
             check="modes",
@@ -153,8 +153,12 @@ def _records(env: Environment) -> tuple[Finding, ...]:
     return (records, skew)
 
 
+def _strays(env: Environment) -> list[str]:
+    return [*env.sessions.leftovers(), *env.saved_views.leftovers()]
+
+
 def _leftovers(env: Environment) -> Finding:
-    strays = env.sessions.leftovers()
+    strays = _strays(env)
     if strays:
         return Finding(
             check="leftovers",
@@ -188,16 +192,13 @@ class Repair:
             own = bool(stat.S_IMODE(os.stat(folder).st_mode) & _OPEN_BITS)
         except OSError:
             own = False
-        return [*([folder] if own else []), *self._env.sessions.lax_modes()]
+        return [*([folder] if own else []), *self._env.sessions.lax_modes(), *self._env.saved_views.lax_modes()]
 
     def plan(self) -> WritePlan:
         """Name every file that would be closed or removed."""
         changes = (
             *(FieldChange(field=redact(path), before="open to others", after="private") for path in self._lax()),
-            *(
-                FieldChange(field=redact(path), before="leftover", after=None)
-                for path in self._env.sessions.leftovers()
-            ),
+            *(FieldChange(field=redact(path), before="leftover", after=None) for path in _strays(self._env)),
         )
         target = {"data_dir": redact(self._env.settings.data_dir)}
         return WritePlan(
@@ -215,6 +216,6 @@ class Repair:
         """Repair, then look again."""
         if expect_digest:
             require_digest(expect_digest, self.plan().digest)
-        fixed = self._env.sessions.repair(self._lax(), self._env.sessions.leftovers())
+        fixed = self._env.sessions.repair(self._lax(), _strays(self._env))
         seen = examine(self._env)
         return Examination(sound=seen.sound, findings=seen.findings, fixed=tuple(map(redact, fixed)))

@@ -29,7 +29,7 @@ def fill(data_dir: Path) -> dict[str, str]:
     numbers = count(0x1000)
     settings = Settings(data_dir=str(data_dir))
     env = open_environment(settings, Surface.CLI, clock=clock, mint=lambda: f"{next(numbers):016x}")
-    did(env, "queue init", **{"name": "acme"})
+    did(env, "queue init", name="acme")
     known = {
         "running": did(env, "queue campaign", project_name="billing", campaign_name="running")["campaignId"],
         "quiet": did(env, "queue campaign", project_name="billing", campaign_name="quiet")["campaignId"],
@@ -114,8 +114,8 @@ QUEUE_REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 }
 LEAST: dict[str, Any] = {
     "session_id": "ses_0000000000000001", "directory": "x", "shell": "bash", "keep": 1, "older_than": "1d",
-    "name": "x", "project_name": "x", "campaign_name": "x", "campaign_id": "x", "issue_id": "x", "issue": "x",
+    "name": "kept", "project_name": "x", "campaign_name": "x", "campaign_id": "x", "issue_id": "x", "issue": "x",
     "batch": "{}", "host": "x", "workload_classes": ["x"], "resolution": "requeue", "status": "done", "summary": "x",
-    "next_step": "x", "evidence": ["x"], "reason": "x", "kind": "x", "path": "x",
+    "next_step": "x", "evidence": ["x"], "reason": "x", "kind": "x", "path": "x", "where": "app=billing",
 }  # fmt: skip
 """For each field that some command requires, a value that it takes."""

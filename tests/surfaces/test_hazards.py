@@ -557,6 +557,7 @@ def arena(tmp_path_factory: pytest.TempPathFactory) -> Path:
         session = did(env, "session create", title="x")
         if verb:
             did(env, verb, session_id=session.session_id)
+    did(env, "view save", name="kept", where="is:active")
     return data_dir
 
 
@@ -572,7 +573,7 @@ HOSTILE = st.sampled_from(
     [
         "-", "--", "", "\0", "\udcff", "\ud800", ESCAPES, SECRET, "../x", "a" * 3_000, "9" * 5_000, "-1", "1e400",
         "NaN", "[" * 500, "%s%n", "{0}", "~", "/", "\n", "=", "--=", "---", "-x", "--json=", "٣", "pln_" + "0" * 16,
-        "dep-1", "1d", "sha256:" + "0" * 64, *STATUSES, *(f"ses_{n:016x}" for n in range(5)),
+        "dep-1", "1d", "kept", "is:stale", "sha256:" + "0" * 64, *STATUSES, *(f"ses_{n:016x}" for n in range(5)),
     ]
 )  # fmt: skip
 WORDS = (
@@ -588,7 +589,7 @@ def spoken(name: str, words: list[str]) -> list[str]:
 
 COMMAND_LINES = st.builds(
     spoken,
-    st.sampled_from([*(name for name in CATALOGUE if name not in {"tui", "demo"}), "", "session", "nope"]),
+    st.sampled_from([*(name for name in CATALOGUE if name not in {"tui", "demo"}), "", "session", "view", "nope"]),
     st.lists(WORDS, max_size=6),
 )
 

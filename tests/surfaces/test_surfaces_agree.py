@@ -36,6 +36,10 @@ STORED: dict[str, dict[str, Any]] = {
     "session fail": {"session_id": ID, "reason": "broke"},
     "session cancel": {"session_id": ID, "reason": "superseded"},
     "session prune": {"keep": 0, "older_than": "1d"},
+    "view save": {"name": "late", "where": "app=billing age>2h", "title": "late billing"},
+    "view list": {},
+    "view show": {"name": "kept"},
+    "view remove": {"name": "kept"},
     "doctor": {},
     "schema": {"words": ["session", "create"]},
     **QUEUE_STORED,
@@ -49,6 +53,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "session fail": ({"session_id": ID, "plans": ["pln_0000000000000001"]}, "INVALID_ARGUMENT"),
     "session cancel": ({"session_id": "x"}, "INVALID_ARGUMENT"),
     "session prune": ({"keep": -1, "older_than": "1d"}, "INVALID_ARGUMENT"),
+    "view save": ({"name": "kept", "where": "app=search"}, "ALREADY_EXISTS"),
+    "view show": ({"name": "absent"}, "NOT_FOUND"),
+    "view remove": ({"name": "../sessions/x"}, "INVALID_ARGUMENT"),
     "schema": ({"words": ["nope"]}, "NOT_FOUND"),
     **QUEUE_REFUSED,
 }
@@ -73,6 +80,7 @@ def fleet(data_dir: Path, *, queue: bool = False) -> Environment:
     did(env, "session create", title="first", app="billing")
     did(env, "session create", title="second")
     did(env, "session complete", session_id=CLOSED)
+    did(env, "view save", name="kept", where="app=billing is:active")
     return env
 
 
@@ -126,10 +134,10 @@ def undisturbed(data_dir: Path) -> object:
 
 
 def stored(data_dir: Path) -> list[object]:
-    """Every record there is, provenance aside."""
-    return sorted(
-        (provenance_aside(loads(path.read_bytes())) for path in data_dir.glob("sessions/ses_*.json")), key=str
-    ) + queued(data_dir)
+    """Every record there is, provenance aside, every saved view, and every row of the queue."""
+    records = [provenance_aside(loads(path.read_bytes())) for path in data_dir.glob("sessions/ses_*.json")]
+    views = [(path.name, path.read_bytes()) for path in data_dir.glob("views/*.toml")]
+    return [*sorted([*records, *views], key=str), *queued(data_dir)]
 
 
 def told(answer: Any) -> Any:
@@ -181,7 +189,7 @@ def test_each_surface_has_exactly_the_fields_that_are_declared_for_it(name: str)
     live = {field.name for field in command.fields(Surface.TUI)} - everywhere
     assert live == ({"stamps"} if name == "session list" else set()), "what only a live view compares"
     assert everywhere <= {field.name for field in command.fields(Surface.TUI)}
-    assert everywhere - {field.name for field in command.fields(Surface.MCP)} <= {"if_rev", "where", "check"}
+    assert everywhere - {field.name for field in command.fields(Surface.MCP)} <= {"if_rev", "where", "view", "check"}
 
 
 def test_every_command_that_stores_is_tried_on_every_surface() -> None:
@@ -363,7 +371,7 @@ def test_pydantic_over_the_same_declaration_takes_and_refuses_the_same(name: str
         assert not takes_as_pydantic(command, {**base, unknown: "x"})
 
 
-@pytest.mark.parametrize("name", [name for name in STORED if name.startswith("session")])
+@pytest.mark.parametrize("name", [name for name in STORED if name.startswith(("session", "view"))])
 def test_both_readers_keep_the_same_value(name: str) -> None:
     command, raw = COMMANDS[name], STORED[name]
     secret = "token ghp_0123456789abcdefghijABCDEFGHIJ012345 end"
