@@ -61,13 +61,17 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-def argv_of(command: Command, raw: dict[str, Any]) -> list[str]:
-    """The words that ask for `raw` on the command line."""
+def argv_of(command: Command, raw: dict[str, Any], folder: Path) -> list[str]:
+    """The words that ask for `raw` on the command line; what goes in as a file's content is written in `folder`."""
     words = command.name.split()
     for field in command.fields(Surface.CLI):
         if field.name not in raw:
             continue
-        for value in raw[field.name] if field.many else [raw[field.name]]:
+        for given in raw[field.name] if field.many else [raw[field.name]]:
+            value = given
+            if field.file_cap is not None:
+                value = folder / f"{field.name}.json"
+                value.write_text(given)
             words += [str(value)] if field.positional else [f"{field.option}={value}"]
     return words
 
@@ -88,7 +92,7 @@ def provenance_aside(value: Any) -> Any:
     """A value without what rightly differs between surfaces: who, through what, when, and which fresh id."""
     if isinstance(value, dict):
         members = cast("dict[str, Any]", value).items()
-        varies = {"via", "actor"}
+        varies = {"via", "actor", "at"}
         return {
             name: "…" if name in varies or name.endswith(VARYING) else provenance_aside(member)
             for name, member in members
@@ -128,7 +132,7 @@ def timeless() -> FixedClock:
 
 
 def undisturbed(data_dir: Path) -> object:
-    """Every byte that a refusal must leave alone; of a database its rows, since a reader may touch the files beside it."""
+    """What a refusal must leave alone: every byte, but of the files that stand beside a database."""
     files = {name: data for name, data in bytes_of(data_dir).items() if not name.startswith("queue.db-")}
     return files, queued(data_dir)
 
@@ -153,13 +157,13 @@ def test_every_surface_stores_and_answers_the_same(tmp_path: Path, name: str) ->
     answers: dict[str, tuple[object, object]] = {}
     queue = name.startswith("queue ")
     fleet(tmp_path / "cli", queue=queue)
-    ran = Phelix(tmp_path / "cli", tmp_path)(*argv_of(command, raw), "--json")
+    ran = Phelix(tmp_path / "cli", tmp_path)(*argv_of(command, raw, tmp_path), "--json")
     answers["cli"] = (told(ran.result), stored(tmp_path / "cli"))
     for surface in command.surfaces - {Surface.CLI}:
         data_dir = tmp_path / surface.value
         fleet(data_dir, queue=queue)
         env = environment(data_dir, timeless(), surface)
-        if name == "session create":  # the fleet took the first ids
+        if name in {"session create", "queue claim", "queue advance"}:  # the fleet took the first ids
             env.mint()
             env.mint()
         answers[surface.value] = (told(plain(did(env, name, **raw))), stored(data_dir))
@@ -174,7 +178,7 @@ def test_every_surface_refuses_with_the_same_words_and_changes_nothing(tmp_path:
     data_dir = tmp_path / "data"
     fleet(data_dir, queue=name.startswith("queue "))
     before = undisturbed(data_dir)
-    ran = Phelix(data_dir, tmp_path)(*argv_of(command, raw), "--json")
+    ran = Phelix(data_dir, tmp_path)(*argv_of(command, raw, tmp_path), "--json")
     assert ran.error["code"] == code
     for surface in command.surfaces - {Surface.CLI}:
         envelope = run(command, raw, environment(data_dir, timeless(), surface))
@@ -189,7 +193,13 @@ def test_each_surface_has_exactly_the_fields_that_are_declared_for_it(name: str)
     live = {field.name for field in command.fields(Surface.TUI)} - everywhere
     assert live == ({"stamps"} if name == "session list" else set()), "what only a live view compares"
     assert everywhere <= {field.name for field in command.fields(Surface.TUI)}
-    assert everywhere - {field.name for field in command.fields(Surface.MCP)} <= {"if_rev", "where", "view", "check"}
+    assert everywhere - {field.name for field in command.fields(Surface.MCP)} <= {
+        "if_rev",
+        "if_epoch",
+        "where",
+        "view",
+        "check",
+    }
 
 
 def test_every_command_that_stores_is_tried_on_every_surface() -> None:
@@ -207,7 +217,7 @@ def test_exit_status_is_the_same_with_and_without_json_and_stdout_is_one_documen
     for number, raw in enumerate(inputs):
         fleet(tmp_path / f"json{number}", queue=name.startswith("queue "))
         fleet(tmp_path / f"text{number}", queue=name.startswith("queue "))
-        argv = argv_of(COMMANDS[name], raw)
+        argv = argv_of(COMMANDS[name], raw, tmp_path)
         as_json = Phelix(tmp_path / f"json{number}", tmp_path)(*argv, "--json")
         as_text = Phelix(tmp_path / f"text{number}", tmp_path)(*argv)
         assert as_json.code == as_text.code
@@ -302,9 +312,10 @@ def test_each_schema_is_well_formed_and_says_nothing_that_no_reader_checks(name:
 
 @pytest.mark.parametrize("name", STORED)
 def test_what_is_answered_fits_the_schema_of_the_result(tmp_path: Path, name: str) -> None:
-    fleet(tmp_path / "data", queue=name.startswith("queue "))
-    env = environment(tmp_path / "data", timeless())
-    raw = {name: value for name, value in STORED[name].items() if name not in {"status", "app"}}
+    env = fleet(tmp_path / "data", queue=name.startswith("queue "))
+    raw = {} if name == "session list" else STORED[name]
+    if name.startswith("queue "):
+        env = environment(tmp_path / "data", timeless())
     answer = plain(did(env, name, **raw))
     root = schema_of(name)["result"]
     assert faults(root, answer, root) == []
