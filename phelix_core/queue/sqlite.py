@@ -9,7 +9,7 @@ import json
 import os
 from _thread import RLock
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from stat import S_ISREG
 from typing import Any, Final, NoReturn, TypeVar, cast
 
@@ -151,8 +151,24 @@ class SqliteQueue:
     def check(self) -> str | None:
         """What the engine finds wrong with the file; None when it is sound."""
         with self._turn, self._reported():
-            found = [str(row[0]) for row in self._open_reader().ask("PRAGMA quick_check(1)")]
+            db = self._open_reader()
+            found = [str(row[0]) for row in db.ask("PRAGMA quick_check(1)")]
+            missing = db.ask("SELECT ifnull(max(seq), 0) - count(*) FROM events")[0][0] if found == ["ok"] else 0
+        if missing:
+            return f"{missing} events are missing from the journal"
         return None if found == ["ok"] else "; ".join(found)
+
+    def lax_modes(self) -> list[str]:
+        """Files of it that are open to other users."""
+        lax: list[str] = []
+        for suffix in ("", "-wal", "-shm"):
+            try:
+                found = os.lstat(self.path + suffix)
+            except OSError:
+                continue
+            if found.st_mode & 0o077 and S_ISREG(found.st_mode):
+                lax.append(self.path + suffix)
+        return lax
 
     def wal_bytes(self) -> int:
         """Size of the write-ahead log."""
@@ -220,15 +236,9 @@ class SqliteQueue:
 
     def _tighten(self) -> None:
         """Close modes that let others in, of the file and of the two beside it."""
-        for suffix in ("", "-wal", "-shm"):
-            try:
-                found = os.lstat(self.path + suffix)
-                if found.st_mode & 0o077 and S_ISREG(found.st_mode):
-                    os.chmod(self.path + suffix, 0o600)
-            except FileNotFoundError:
-                continue
-            except PermissionError:
-                continue  # another user's file: opening it will tell
+        for path in self.lax_modes():
+            with suppress(FileNotFoundError, PermissionError):  # another user's file: opening it will tell
+                os.chmod(path, 0o600)
 
     def _prepare(self, db: Database) -> None:
         """The write-ahead log, and the schema in a new file; several processes may come here at once."""
@@ -368,6 +378,11 @@ class Reading:
         where, values = self._in(scope)
         rest = f"WHERE {where} AND status = 'active' AND {_NOT_ARCHIVED.format('')} ORDER BY acquired_at, id"
         return self._rows(Lease, rest, [*values, scope.project.id])
+
+    def leases_with_records(self, after: str, limit: int) -> list[Lease]:
+        return self._rows(
+            Lease, "WHERE id > ? AND session_id LIKE 'ses\\_%' ESCAPE '\\' ORDER BY id LIMIT ?", [after, limit]
+        )
 
     def run(self, run_id: str) -> Run | None:
         return self._one(Run, "WHERE id = ?", [run_id])

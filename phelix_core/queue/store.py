@@ -75,6 +75,10 @@ class Questions(Protocol):
         """Active leases in scope, archived campaigns left out, oldest first."""
         ...
 
+    def leases_with_records(self, after: str, limit: int) -> list[Lease]:
+        """Leases that name a session record of ours, in the order of their ids, behind `after`."""
+        ...
+
     def run(self, run_id: str) -> Run | None:
         """One run."""
         ...

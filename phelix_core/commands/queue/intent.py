@@ -142,10 +142,10 @@ class Minted:
 
     def __init__(self, mint: Callable[[], str]) -> None:
         self._mint = mint
-        self.made: set[str] = set()
+        self.made: dict[str, int] = {}
 
     def __call__(self) -> str:
         """The next id."""
         fresh = self._mint()
-        self.made.add(fresh)
+        self.made[fresh] = len(self.made) + 1
         return fresh
