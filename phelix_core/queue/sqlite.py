@@ -454,6 +454,14 @@ class Reading:
         where, values = self._in(scope)
         return dict(self._db.ask(f"SELECT status, count(*) FROM issues WHERE {where} GROUP BY status", values))
 
+    def open_counts(self, scope: Scope) -> Mapping[str, int]:
+        where, values = self._in(scope)
+        counts: dict[str, int] = {}
+        for status in ("in_progress", "blocked", "pending"):
+            sql = f"SELECT count(*) FROM (SELECT 1 FROM issues WHERE {where} AND status = '{status}' LIMIT 1000)"
+            counts[status] = self._db.ask(sql, values)[0][0]
+        return counts
+
     def needing_recovery(self, scope: Scope) -> list[Issue]:
         where, values = self._in(scope)
         rest = f"WHERE {where} AND status = 'needs_recovery' AND {_NOT_ARCHIVED.format('')} ORDER BY {_CLAIM_ORDER}"

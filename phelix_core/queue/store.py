@@ -135,6 +135,10 @@ class Questions(Protocol):
         """Issues of each status."""
         ...
 
+    def open_counts(self, scope: Scope) -> Mapping[str, int]:
+        """How many issues are in progress, blocked and pending; of many pending ones at least a thousand."""
+        ...
+
     def needing_recovery(self, scope: Scope) -> list[Issue]:
         """Issues in `needs_recovery`, archived campaigns left out, in claim order."""
         ...

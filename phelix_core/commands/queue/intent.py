@@ -84,7 +84,7 @@ class QueueWrite:
                 named.append(self._target(tx))
             ledgers.append(Ledger(tx, minted))
             answers.append(self._answered(ledgers[0]))
-            duties.note(tx, ledgers[0])
+            duties.note(tx, ledgers[0], answers[0])
             return answers[0]
 
         def compare(recorded: list[Recorded]) -> None:

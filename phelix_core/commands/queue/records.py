@@ -28,9 +28,17 @@ class Duties:
         self._env = env
         self._found: list[Duty] = []
 
-    def note(self, tx: Questions, ledger: Ledger) -> None:
-        """Look, inside the transaction, at the leases that the verb touched."""
-        found = (duty_of_lease(tx, lease) for lease in ledger.touched.values())
+    def note(self, tx: Questions, ledger: Ledger, answer: Answer) -> None:
+        """Look, inside the transaction, at the leases that the verb touched; a replayed one at the lease it told of.
+
+        The first time may have ended between its commit and the record.
+        """
+        touched = list(ledger.touched.values())
+        if answer.get("replayed"):
+            told = answer.get("leaseId") or answer.get("releasedLease")
+            lease = tx.lease(told) if isinstance(told, str) else None
+            touched = [lease] if lease is not None else []
+        found = (duty_of_lease(tx, lease) for lease in touched)
         self._found = [duty for duty in found if duty is not None]
 
     def carry_out(self) -> Answer:

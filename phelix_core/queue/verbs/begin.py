@@ -71,12 +71,14 @@ def begin(ledger: Ledger, ask: Ask) -> Answer:
     """Claim or resume; refusals are those of the page."""
     _require_distinct(ask.artifacts)
     tx, scope = ledger.tx, ask.scope
-    if scope.campaign is not None and scope.campaign.status != RUNNING:
-        raise IssueNotClaimable(f"Campaign {scope.campaign.id} is {scope.campaign.status}.")
     reconcile(ledger, scope)
     tx.keep()
     if (mine := _own_lease(ledger, ask)) is not None:
         return _resume(ledger, ask, mine)
+    if scope.campaign is not None and scope.campaign.status != RUNNING:
+        raise IssueNotClaimable(
+            f"Campaign {scope.campaign.id} is {scope.campaign.status}: nothing new is claimed in it."
+        )
     if stale := tx.needing_recovery(scope):
         first = stale[0]
         raise RecoveryRequired(
@@ -204,10 +206,10 @@ def _first_fitting(tx: Transaction, ask: Ask) -> Issue:
             one for lane, route in others for one in tx.first_ready(scope.project.id, lane, route, _CANDIDATES)
         ]
         raise _mismatch(sorted(candidates, key=claim_order)[:_CANDIDATES], ask.host)
-    counts = tx.status_counts(scope)
-    told = ", ".join(f"{number} {status}" for status, number in sorted(counts.items()))
+    counts = tx.open_counts(scope)
+    told = ", ".join(f"{number} {status}" for status, number in counts.items() if number)
     raise NothingReady(
-        f"No issue is ready in this scope{f': {told}' if told else ''}.", details={"statusCounts": dict(counts)}
+        f"No issue is ready in this scope{f': {told}' if told else ''}.", details={"openCounts": dict(counts)}
     )
 
 
