@@ -27,6 +27,8 @@ Key = tuple[int, int, str]
 
 _FILTER_AGAIN_MS: Final = 5_000
 """How often a filter that looks at ages is asked anew of every record."""
+_FEW: Final = 1_000
+"""Up to so many records are asked about one by one where the filter's answers change."""
 _MOVING_FIELDS: Final = frozenset({"age", "seen", "created", "updated"})
 
 
@@ -100,12 +102,23 @@ class Arrangement:
 
     def answer(self, answers: Mapping[str, frozenset[str]]) -> int:
         """Take the ids that the core found for what the filter asks of references; how many rows come or go."""
-        if not self.filtering.answer(answers):
-            return 0
+        changed = self.filtering.answer(answers)
+        if changed is not None and len(changed) <= _FEW:
+            self._compile()
+            return sum(map(self._asked_again, changed))
         before = self._known.keys() if self._members is None else self._members
         self._compile()
         self._select()
         return len(before ^ (self._known.keys() if self._members is None else self._members))
+
+    def _asked_again(self, session_id: str) -> bool:
+        """Ask the filter of one record anew; whether it came or went by that."""
+        key = self._keys.get(session_id)
+        if key is None:
+            return False
+        was_shown, is_shown = self._was_shown(session_id), self._is_shown(session_id)
+        self._move(key, key, was_shown=was_shown, is_shown=is_shown)
+        return was_shown != is_shown
 
     @property
     def marked(self) -> frozenset[str]:

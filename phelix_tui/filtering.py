@@ -4,7 +4,7 @@ Rows hold only how many references there are, so a filter on them comes into for
 for each of its `lookups`; until then the one before it stays.
 """
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -47,17 +47,19 @@ class Filtering:
         self._enforce({where: self.answers[where] for where in self.lookups})
         return True
 
-    def answer(self, answers: Mapping[str, frozenset[str]]) -> bool:
-        """Take the ids that the core found; whether that changes anything.
+    def answer(self, answers: Mapping[str, frozenset[str]]) -> Collection[str] | None:
+        """Take the ids that the core found; the rows that may come or go by that, None for any of them.
 
-        Answers to what is not asked any more change nothing, and neither do those that were there before.
+        Answers to what is not asked any more change nothing.
         """
         if not answers.keys() >= self.lookups:
-            return False
-        if not self.is_pending and all(answers[where] is self.answers.get(where) for where in self.lookups):
-            return False
+            return ()
+        was_pending, before = self.is_pending, self.answers
         self._enforce(answers)
-        return True
+        if was_pending:
+            return None
+        changed = [where for where in self.lookups if answers[where] is not before[where]]
+        return frozenset[str]().union(*(answers[where] ^ before[where] for where in changed))
 
     def _enforce(self, answers: Mapping[str, frozenset[str]]) -> None:
         self.in_force, self.answers = self.wanted, answers
