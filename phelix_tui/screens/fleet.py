@@ -24,6 +24,8 @@ from phelix_core.views.shown import shown
 from phelix_tui.arrangement import Patch, subjects_of
 from phelix_tui.desk import Desk
 from phelix_tui.form import Entry
+from phelix_tui.lookup import Lookup
+from phelix_tui.messages import LookupFailed, LookupFinished, LookupTookLong
 from phelix_tui.screens.drawing import failure_lines, last_read_lines, preview_lines, state_cell
 from phelix_tui.screens.room import Room
 from phelix_tui.widgets.pages import Bar, TextPage, cell
@@ -80,6 +82,9 @@ class FleetRoom(Room):
         self._last_good: ShownSession | None = None
         self._wrong: FilterError | None = None
         self._typing: Timer | None = None
+        self._lookup = Lookup(desk, self.post_message)
+        self._looking = False
+        self._not_looked_up: SafeStr | None = None
 
     def content(self) -> ComposeResult:
         """List, preview, filter, state line."""
@@ -95,6 +100,7 @@ class FleetRoom(Room):
         fleet = self.query_one("#fleet", RowList)
         fleet.focus()
         self.watch(fleet, "scroll_y", self._scrolled, init=False)
+        self.run_worker(self._lookup.run(), group="lookup", exit_on_error=False)
         self._tell()
 
     def on_resize(self) -> None:
@@ -121,6 +127,7 @@ class FleetRoom(Room):
             self.query_one("#fleet", RowList).patch([self._line_of(session_id) for session_id in gone])
             self._unmark_gone(gone)
         self._take(patch)
+        self._lookup.changed()
         selected = self.selected_id()
         if changes is None or selected in changes:
             self._ask_preview()
@@ -145,7 +152,33 @@ class FleetRoom(Room):
         """Catch up with what happened while another screen was in front."""
         self._unmark_gone()
         self._reorder()
+        self._lookup.changed()
         self._ask_preview()
+
+    @on(LookupTookLong)
+    def _looks_long(self) -> None:
+        self._looking = True
+        self._tell()
+
+    @on(LookupFinished)
+    def _looked_up(self, message: LookupFinished) -> None:
+        """Show what a filter on references accepts; a new filter's rows at once, later ones as any new order."""
+        arrangement = self.desk.arrangement
+        self._looking, self._not_looked_up = False, None
+        was_pending = arrangement.filtering.is_pending
+        moved = arrangement.answer(message.answers)
+        if not self.is_current:
+            return  # drawn anew when this screen is in front again
+        if was_pending and not arrangement.filtering.is_pending:
+            self._reorder()
+        else:
+            self._take(Patch((), moved))
+
+    @on(LookupFailed)
+    def _lookup_failed(self, message: LookupFailed) -> None:
+        """Say why the rows do not follow; nothing is taken away."""
+        self._looking, self._not_looked_up = False, visible(f"{message.code}: {message.reason}")
+        self._tell()
 
     def _take(self, patch: Patch) -> None:
         fleet = self.query_one("#fleet", RowList)
@@ -227,15 +260,25 @@ class FleetRoom(Room):
         if self._wrong is not None:
             return self._told_wrong(self._wrong), self._told_marks()
         if arrangement.wanted:
-            matching = self.query_one("#fleet", RowList).row_count
-            left = [cell(" / ", "accent"), Cell(shown(arrangement.wanted), "bold")]
-            way_out = "" if self._waiting else " · esc clears"
-            left.append(cell(f"   {matching:,} of {len(arrangement):,} match{way_out}", "muted"))
-        if arrangement.guesses:
-            left.append(cell(" ▲ references are not looked up here: `session list --where` does", "warning"))
+            left = [cell(" / ", "accent"), Cell(shown(arrangement.wanted), "bold"), *self._told_matches()]
         if self._waiting:
             left.append(cell(f" ↕ {self._waiting:,} waiting · R applies", "warning"))
         return left, self._told_marks()
+
+    def _told_matches(self) -> list[Cell]:
+        """How many rows match; not while they are those of the filter before, or else that they may be old."""
+        arrangement = self.desk.arrangement
+        cells: list[Cell] = []
+        if not arrangement.filtering.is_pending:
+            matching = self.query_one("#fleet", RowList).row_count
+            way_out = "" if self._waiting else " · esc clears"
+            cells.append(cell(f"   {matching:,} of {len(arrangement):,} match{way_out}", "muted"))
+        if self._not_looked_up is not None:
+            told = cell("   ✗ References could not be looked up, the rows are as before. ", "error")
+            cells += [told, Cell(self._not_looked_up, "error")]
+        elif self._looking:
+            cells.append(cell("   looking…", "muted"))
+        return cells
 
     def _told_marks(self) -> list[Cell]:
         """How many rows are marked, and how many of them the list does not show."""
@@ -268,6 +311,8 @@ class FleetRoom(Room):
             return SafeStr(f"Reading the records… {self.desk.progress()}")
         if not len(arrangement):
             return SafeStr("No sessions yet.")
+        if arrangement.filtering.is_pending:
+            return SafeStr("Looking up references…" if self._not_looked_up is None else "References are unknown.")
         return SafeStr(f"0 of {len(arrangement):,} match. esc clears the filter.")
 
     def _first_steps(self) -> list[TextLine]:
@@ -364,7 +409,9 @@ class FleetRoom(Room):
             self._wrong = error
             self._tell()
         else:
-            self._wrong = None
+            self._wrong = self._not_looked_up = None
+            self._looking = self._looking and self.desk.arrangement.filtering.is_pending
+            self._lookup.filtered()
             self._reorder()
         if text:
             self._offer()
@@ -386,7 +433,9 @@ class FleetRoom(Room):
         now_ms, limit_ms = self.desk.now_ms(), self.desk.env.settings.stale_after_ms
         marked = self.desk.arrangement.marked
 
-        def counts(field: str) -> "Mapping[str, int]":
+        def counts(field: str) -> "Mapping[str, int] | None":
+            if field == "ref":
+                return None  # rows hold how many references there are, not how they are
             return counted(subjects, field, now_ms, limit_ms, marked)
 
         return completions(text, cursor, counts)[:_MOST_OFFERS]

@@ -1,11 +1,14 @@
 """The menu of saved views: each with how many sessions it shows now, bad files with their reason.
 
+Counts that only a look at references can tell come after the others.
+
 Views are read when the menu opens, and again nowhere: what is chosen is put in force as text. Saving and
 removing go the way of every write, through a confirmation.
 """
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -16,6 +19,7 @@ from textual.containers import Vertical
 from textual.events import Key
 
 from phelix_core.commands.saved_views import UnusableView, ViewList
+from phelix_core.envelope import Envelope
 from phelix_core.saved_views.model import SUFFIX, SavedView
 from phelix_core.text import SafeStr, visible
 from phelix_core.views.rows import Found
@@ -28,7 +32,7 @@ from phelix_tui.widgets.pages import Bar, cell
 from phelix_tui.widgets.rowlist import Cell, Column, Row, RowList
 
 if TYPE_CHECKING:
-    from phelix_core.views.filter import Filterable
+    from phelix_core.views.filter import Comparison, Filterable, Query
 
 _COLUMNS: Final = (
     Column("key", SafeStr("KEY"), 3),
@@ -115,30 +119,59 @@ class ViewsMenu(Dialog[ViewChoice]):
             self._failure = visible(f"{envelope.failure()['code']}: {envelope.failure()['message']}")
         self._draw()
         known = self._desk.arrangement.known()
-        subjects, counts = await asyncio.to_thread(self._counted, known)
+        subjects, to_look_up = await asyncio.to_thread(self._count_plain, known)
         self._desk.arrangement.lend(subjects, known)
         if self.is_mounted:
-            self._counts = counts
             self._draw()
-            self.settled = True
+            await self._count_looked_up(to_look_up, subjects)
+        self.settled = True
 
-    def _counted(self, known: Mapping[str, Found]) -> "tuple[dict[str, Filterable], dict[str, int]]":
-        """How many sessions each view shows; left out where that takes long, or only a look at files could say."""
-        from phelix_core.views.filter import FilterTooSlow, parse  # noqa: PLC0415 - as everywhere in the console
+    def _count_plain(self, known: Mapping[str, Found]) -> "tuple[dict[str, Filterable], dict[str, Query]]":
+        """Count what rows can tell; what filters look at, and the queries that ask for references, by view."""
+        from phelix_core.views.filter import lookups, parse  # noqa: PLC0415 - as everywhere in the console
 
-        subjects, counts = subjects_of(known), dict[str, int]()
-        now_ms, limit_ms = self._desk.now_ms(), self._desk.env.settings.stale_after_ms
+        subjects = subjects_of(known)
+        to_look_up: dict[str, Query] = {}
         for view in self._views.values():
             query = parse(view.where)
-            if query.needs_references or query.needs_reference_ids:
-                continue
-            marked, clock = self._desk.arrangement.marked, self._desk.env.clock.monotonic
-            accepts = query.predicate(now_ms, limit_ms, marked=marked, clock=clock)
-            try:
-                counts[view.name] = sum(map(accepts, subjects.values()))
-            except FilterTooSlow:
-                continue
-        return subjects, counts
+            if lookups(query):
+                to_look_up[view.name] = query
+            else:
+                self._count(view.name, query, subjects, {})
+        return subjects, to_look_up
+
+    async def _count_looked_up(self, queries: "Mapping[str, Query]", subjects: "Mapping[str, Filterable]") -> None:
+        """Count the views on references one after the other; none is told where the core cannot say."""
+        from phelix_core.views.filter import lookups  # noqa: PLC0415 - as above
+
+        for name, query in queries.items():
+            looked_up: dict[Comparison, frozenset[str]] = {}
+            for term, where in lookups(query).items():
+                found = await self._desk.matching(where)
+                if not self.is_mounted:
+                    return
+                if isinstance(found, Envelope):
+                    break
+                looked_up[term] = found
+            else:
+                await asyncio.to_thread(self._count, name, query, subjects, looked_up)
+                self._draw()
+
+    def _count(
+        self,
+        name: str,
+        query: "Query",
+        subjects: "Mapping[str, Filterable]",
+        looked_up: "Mapping[Comparison, frozenset[str]]",
+    ) -> None:
+        """Take down how many sessions a view shows, unless its patterns take long."""
+        from phelix_core.views.filter import FilterTooSlow  # noqa: PLC0415 - as above
+
+        now_ms, limit_ms = self._desk.now_ms(), self._desk.env.settings.stale_after_ms
+        marked, clock = self._desk.arrangement.marked, self._desk.env.clock.monotonic
+        accepts = query.predicate(now_ms, limit_ms, marked=marked, looked_up=looked_up, clock=clock)
+        with suppress(FilterTooSlow):
+            self._counts[name] = sum(map(accepts, subjects.values()))
 
     def _draw(self) -> None:
         menu = self.query_one("#views-list", RowList)

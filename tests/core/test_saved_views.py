@@ -1,5 +1,6 @@
 """Saved views: their files, the commands on them, and what a bad one does to nobody but itself."""
 
+import errno
 import json
 import os
 import stat
@@ -294,6 +295,30 @@ def test_a_file_whose_name_is_none_is_told_once_and_others_are_no_views(env: Env
     assert {bad.code for bad in listed.unusable} == {"INVALID_ARGUMENT"}
     assert all("small letters" in bad.reason for bad in listed.unusable)
     assert SECRET not in json.dumps(plain(listed))
+
+
+def test_a_view_that_may_not_be_read_is_told_and_hides_no_other(env: Environment, phelix: Phelix, views: Path) -> None:
+    did(env, "view save", name="good", where="is:stale")
+    locked = views / "locked.toml"
+    locked.write_text('where = "is:active"\n')
+    before = bytes_of(views)
+    locked.chmod(0o000)
+    try:
+        for argv in (
+            ["view", "show", "locked"],
+            ["session", "list", "--view", "locked"],
+            ["view", "save", "locked", "--where", "is:stale", "--replace"],
+            ["view", "remove", "locked"],
+        ):
+            told = phelix.as_a_plain_user(*argv, "--json").error
+            assert told["code"] == "FILESYSTEM_ERROR", argv
+            assert os.strerror(errno.EACCES) in told["message"]
+        listed = phelix.as_a_plain_user("view", "list", "--json").result
+        assert [view["name"] for view in listed["views"]] == ["good"]
+        assert [(bad["file"], bad["code"]) for bad in listed["unusable"]] == [("locked.toml", "FILESYSTEM_ERROR")]
+    finally:
+        locked.chmod(0o600)
+    assert bytes_of(views) == before
 
 
 def test_a_folder_of_views_that_is_none_is_told(phelix: Phelix, data_dir: Path) -> None:

@@ -17,7 +17,7 @@ from phelix_tui.screens.views import ViewsMenu
 from phelix_tui.widgets.rowlist import RowList
 from tests.canaries import found_in, in_turn
 from tests.rig import Phelix, bytes_of, did
-from tests.tui.stage import Stage, fleet_of, opened, until
+from tests.tui.stage import Stage, deaf, fleet_of, opened, until
 from tests.tui.test_canaries_console import check
 from tests.tui.walks import bar, home, page, planned, press_apply, states_of, toasts, told, type_in
 
@@ -52,6 +52,12 @@ async def filtered_by(app: ConsoleApp, pilot: Pilot[Any], where: str) -> None:
     await until(pilot, lambda: app.desk.arrangement.wanted == where, "the filter is in force")
 
 
+def is_in_force(app: ConsoleApp, where: str) -> bool:
+    """Whether the list answers to the filter, its references looked up."""
+    filtering = app.desk.arrangement.filtering
+    return filtering.wanted.text == where and not filtering.is_pending
+
+
 def files(stage: Stage) -> list[str]:
     return sorted(path.name for path in (stage.data_dir / "views").glob("*.toml"))
 
@@ -76,12 +82,22 @@ async def test_a_view_is_chosen_with_its_count_and_escape_shows_everything_again
         await until(pilot, lambda: fleet_of(app).row_count == 26, "everything is back")
 
 
-async def test_a_view_that_asks_for_references_has_no_count_and_says_so_once_it_is_in_force(stage: Stage) -> None:
+async def test_a_view_that_asks_for_references_has_its_count_and_opens_on_those_rows(stage: Stage) -> None:
     keep(stage, "torn", "ref:missing")
+    torn = did(stage.console, "session list", where="ref:missing", limit=0).sessions
     async with stage.app() as (app, pilot):
-        assert lines(await views(pilot))[0] == ["1", "torn", "ref:missing", ""]
+        assert lines(await views(pilot))[0] == ["1", "torn", "ref:missing", str(len(torn))]
         await pilot.press("1")
-        await until(pilot, lambda: "not looked up here" in bar(app, "state"), "it is told")
+        await until(pilot, lambda: f"{len(torn)} of 26 match" in bar(app, "state"), "it is in force")
+        assert {row.id for row in fleet_of(app).rows} == {row.session_id for row in torn}
+
+
+async def test_a_view_on_references_that_the_core_refuses_to_look_up_has_no_count(stage: Stage) -> None:
+    keep(stage, "torn", "ref:missing")
+    async with deaf(stage) as (_, pilot):
+        (stage.data_dir / "sessions").rename(stage.data_dir / "elsewhere")
+        (stage.data_dir / "sessions").write_text("no folder")
+        assert lines(await views(pilot))[0] == ["1", "torn", "ref:missing", ""]
 
 
 async def test_no_view_is_in_force_at_the_start(stage: Stage) -> None:
@@ -256,10 +272,12 @@ TERMS = (
     "billing", "-billing", "is:stale", "-is:stale", "is:active", "is:closed", "status=failed", "app=billing,auth",
     "app!=billing", "step~deploy", "has:result", "-has:checkpoint", "has:reference", "rev>3", "rev<=2", "age>1h",
     "seen<15m", "updated>2h", "/^rotate/", "-/ship|index/", "title~keys", 'step=""', "created>=2026-08-01", "actor=mcp",
+    "ref:missing", "-ref:missing", "ref:present", "ref:unknown,unavailable", "plan~pln_", 'plan=""', "-plan~a", "op~0",
+    "op!=op_0", "dep~dep-", "-dep~b",
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(4))
 async def test_a_view_shows_the_same_rows_in_the_console_and_on_the_command_line(stage: Stage, seed: int) -> None:
     choose = random.Random(seed)
     for number in range(9):
@@ -273,7 +291,7 @@ async def test_a_view_shows_the_same_rows_in_the_console_and_on_the_command_line
             screen = await views(pilot)
             assert lines(screen)[number][3] == str(len(listed)), where
             await pilot.press(str(number + 1))
-            await until(pilot, lambda where=where: app.desk.arrangement.wanted == where, "the view is in force")
+            await until(pilot, lambda where=where: is_in_force(app, where), "the view is in force")
             assert sorted(row.id for row in fleet_of(app).rows) == sorted(row.session_id for row in listed), where
             shown.add(len(listed))
     assert len(shown) > 3, "views that all show everything, or nothing, prove nothing"
