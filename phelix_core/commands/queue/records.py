@@ -4,6 +4,7 @@ A record that cannot be written never fails the verb: the answer says so, the jo
 catches up. Source: queue page, Sessions and leases.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from phelix_core.commands.environment import Environment
@@ -13,7 +14,7 @@ from phelix_core.queue.journal import Event
 from phelix_core.queue.model import Lease
 from phelix_core.queue.store import Questions
 from phelix_core.queue.verbs.answers import Answer
-from phelix_core.queue.verbs.ledger import Ledger, the_issue, the_project
+from phelix_core.queue.verbs.ledger import the_issue, the_project
 from phelix_core.sessions import model, transitions
 from phelix_core.sessions.model import Actor, Session
 from phelix_core.sessions.transitions import Stamp
@@ -28,9 +29,9 @@ class Duties:
         self._env = env
         self._found: list[Duty] = []
 
-    def note(self, tx: Questions, ledger: Ledger) -> None:
+    def note(self, tx: Questions, leases: Iterable[Lease]) -> None:
         """Look, inside the transaction, at the leases that the verb touched."""
-        found = (duty_of_lease(tx, lease) for lease in ledger.touched.values())
+        found = [duty_of_lease(tx, lease) for lease in leases]
         self._found = [duty for duty in found if duty is not None]
 
     def carry_out(self) -> Answer:
