@@ -7,15 +7,24 @@ from typing import Any, Final
 from phelix_core.clock import iso
 from phelix_core.commands.preview import NEW, NOW, FieldChange
 from phelix_core.queue.journal import CITED, SEQ
+from phelix_core.queue.model import LONGEST_S
 from phelix_core.queue.store import Recorded
 
-_TIMES: Final = frozenset(
+_STAMPED: Final = frozenset(
     {
-        *("created_at", "updated_at", "ready_at", "acquired_at", "renewed_at", "expires_at", "checkpoint_at"),
-        *("last_heartbeat_at", "released_at", "started_at", "finished_at", "at", "rank_due_at", "deadline_at"),
+        *("created_at", "ready_at", "acquired_at", "renewed_at", "expires_at", "checkpoint_at"),
+        *("last_heartbeat_at", "released_at", "started_at", "finished_at", "at"),
     }
 )
-_UNTOLD: Final = frozenset({"updated_at", "deadline_mono", "checkpoint_mono", "boot", "route", "begin_input", "notes"})
+"""Times that a write sets, now or so long from now."""
+_TIMES: Final = _STAMPED | {"deadline_at"}
+_UNTOLD: Final = frozenset(
+    {
+        *("updated_at", "deadline_mono", "checkpoint_mono", "boot", "route", "rank_due_at"),
+        *("begin_input", "notes"),
+    }
+)
+"""What follows from the rest, or says nothing to a person."""
 _KINDS: Final = {
     "issues": "issue",
     "milestones": "milestone",
@@ -45,11 +54,11 @@ def changes_of(recorded: Sequence[Recorded], made: Collection[str], now_ms: int)
                     FieldChange(field=name, before=None, after={key: v for key, v in after.items() if v is not None})
                 )
                 continue
-            before = _values(row.before, made, now_ms)
+            before = _values(row.before, made, None)
             told += [
                 FieldChange(field=f"{name} · {column}", before=before.get(column), after=value)
                 for column, value in after.items()
-                if before.get(column) != value
+                if row.before.get(column) != row.after[column]
             ]
     return tuple(told)
 
@@ -71,24 +80,26 @@ def event_of(recorded: Sequence[Recorded], made: Collection[str], now_ms: int) -
     return told if not kinds else {**told, "and": [f"{kind} ×{number}" for kind, number in kinds.items()]}
 
 
-def _values(row: Mapping[str, Any], made: Collection[str], now_ms: int) -> dict[str, object]:
+def _values(row: Mapping[str, Any], made: Collection[str], now_ms: int | None) -> dict[str, object]:
+    """What a row says; with `now_ms`, what is stamped by it reads as a distance from now."""
     return {name: _value(name, value, made, now_ms) for name, value in row.items() if name not in _UNTOLD}
 
 
-def _value(name: str, value: Any, made: Collection[str], now_ms: int) -> object:
+def _value(name: str, value: Any, made: Collection[str], now_ms: int | None) -> object:
     if value is SEQ:
         return "‹next›"
     if value is CITED:
         return "‹this event›"
     if name in _TIMES and type(value) is int:
-        if value == now_ms:
-            return NOW
-        ahead, part = divmod(value - now_ms, 1000)
-        return f"{NOW} + {ahead}s" if part == 0 and 0 < ahead <= _SOON_S else iso(value)
+        return iso(value) if now_ms is None or name not in _STAMPED else _from_now(value, now_ms)
     return without_new(value, made)
 
 
-_SOON_S: Final = 86_400
+def _from_now(value: int, now_ms: int) -> str:
+    if value == now_ms:
+        return NOW
+    ahead, part = divmod(value - now_ms, 1000)
+    return f"{NOW} + {ahead}s" if part == 0 and 0 < ahead <= LONGEST_S else iso(value)
 
 
 def without_new(value: Any, made: Collection[str]) -> Any:
