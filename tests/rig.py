@@ -122,14 +122,14 @@ def environment(data_dir: Path, clock: FixedClock, surface: Surface = Surface.CL
     return open_environment(Settings(data_dir=str(data_dir), **chosen), surface, clock=clock, mint=CountedIds())
 
 
-def did(env: Environment, name: str, **raw: object) -> Any:
+def did(env: Environment, name: str, /, **raw: object) -> Any:
     """The result of a command that must succeed, carried out in process."""
     envelope = run(load_command(name), raw, env)
     assert envelope.error is None, envelope.error
     return envelope.result
 
 
-def refused(env: Environment, name: str, **raw: object) -> Any:
+def refused(env: Environment, name: str, /, **raw: object) -> Any:
     """The error of a command that must fail, as its envelope tells it."""
     envelope: Envelope = run(load_command(name), raw, env)
     assert envelope.error is not None, envelope.result
