@@ -1,7 +1,9 @@
 """A queue to try things on: set up through the commands, looked at through its rows."""
 
 import json
+from copy import copy, deepcopy
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 from phelix_core.checks import Surface
@@ -42,6 +44,16 @@ class Desk:
         return open_environment(
             Settings(data_dir=str(self.data_dir), **chosen), surface, clock=self.clock, mint=self.mint
         )
+
+    def twin(self, data_dir: Path) -> "Desk":
+        """The same queue at the same moment, elsewhere."""
+        self.env.queue.close()
+        copytree(self.data_dir, data_dir)
+        made = Desk(data_dir, copy(self.clock))
+        made.mint = deepcopy(self.mint)
+        made.env = made.surface(self.env.surface)
+        made.ids, made.milestones, made.campaign = dict(self.ids), dict(self.milestones), self.campaign
+        return made
 
     @property
     def path(self) -> Path:
