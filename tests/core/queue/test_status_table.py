@@ -166,6 +166,7 @@ def test_reconciling_leaves_healthy_issues_of_every_status_alone(desk: Desk, sta
 def test_work_that_is_put_back_lands_in_pending_where_a_gate_has_closed_meanwhile(desk: Desk, way: str) -> None:
     desk.open().plan(milestone("m", "a", work("b", 0)))
     desk.close(desk.claim("a"))
+    context: Any = None
     if way == "undrain":
         desk.do("drain", campaign_id="first", reason="holiday")
     else:
