@@ -39,7 +39,7 @@ from phelix_core.queue.model import (
     Workspace,
 )
 from phelix_core.queue.store import Recorded, Watch
-from phelix_core.sqlite import MEMORY, Database, DatabaseUnusable, Row
+from phelix_core.sqlite import ABSENT, MEMORY, Database, DatabaseUnusable, Row
 
 _Answer = TypeVar("_Answer")
 _Model = TypeVar("_Model")
@@ -48,6 +48,8 @@ APPLICATION_ID: Final = 0x50484C58
 """`PHLX`, in the file's header."""
 VERSION: Final = 1
 _SCHEMA: Final = "schema.sql"
+_NEW_FILE: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NOT_PERMITTED: Final = ("readonly", "cantopen", "permissions")
 _CLAIM_ORDER: Final = "rank, ifnull(deadline_at, 9223372036854775807), created_at, position, id"
 _NOT_ARCHIVED: Final = (
     "({0}campaign_id IS NULL OR {0}campaign_id NOT IN"
@@ -110,7 +112,7 @@ class SqliteQueue:
     ) -> tuple[_Answer, list[Recorded]]:
         """What `write` would record, taken back again; a queue that is not there yet is rehearsed in memory."""
         kept: list[tuple[_Answer, list[Recorded]]] = []
-        if create and self.path != MEMORY and not os.path.lexists(self.path):
+        if create and self.path != MEMORY and not self._holds_something():
             return SqliteQueue(MEMORY, self._clock).rehearse(body, via)
         try:
             with self._turn, self._reported():
@@ -194,31 +196,47 @@ class SqliteQueue:
 
     def _opened(self, *, read_only: bool, create: bool = False) -> Database:
         if self.path != MEMORY:
-            self._require_file(read_only=read_only, create=create)
+            self._require_file(create=create)
+            self._require_not_foreign()
         try:
-            db = Database(self.path, self._clock, read_only=read_only, keep_wal=not read_only)
+            return self._made_ready(read_only=read_only, create=create)
         except DatabaseUnusable as error:
-            raise self._corrupt(error) from None
+            # The log's index cannot be made in a folder that may not be written; where the log holds nothing, the
+            # main file alone is the whole queue.
+            if not read_only or str(error) not in _NOT_PERMITTED or self.wal_bytes():
+                raise
+        return self._made_ready(read_only=True, immutable=True)
+
+    def _made_ready(self, *, read_only: bool, create: bool = False, immutable: bool = False) -> Database:
+        db = Database(self.path, self._clock, read_only=read_only, immutable=immutable)
         try:
             db.script("PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF;")
+            if create or self.path == MEMORY:
+                self._make_schema(db)
+            self._require_ours(db)
             if not read_only:
                 self._prepare(db)
-            self._require_ours(db)
-        except DatabaseUnusable as error:
-            db.close()
-            raise self._corrupt(error) from None
         except BaseException:
-            db.close()
+            db.close(as_it_was=True)
             raise
         return db
 
-    def _require_file(self, *, read_only: bool, create: bool) -> None:
-        """Make the file where it may be made, its modes strict; refuse what SQLite must not be let near."""
+    def _require_not_foreign(self) -> None:
+        """Refuse what the main file's header tells of another application or version, before anything opens it."""
+        db = Database(self.path, self._clock, read_only=True, immutable=True)
+        try:
+            if _header(db) != (0, 0):  # of a new queue, the header may still be in the log
+                self._require_ours(db)
+        finally:
+            db.close()
+
+    def _require_file(self, *, create: bool) -> None:
+        """Make the file where it may be made, private; refuse what SQLite must not be let near."""
         folder = os.path.dirname(self.path)
         try:
             exists = os.path.lexists(self.path)
             if not exists and not create:
-                raise NotFound("There is no queue here.", hint="`phelix queue init NAME` makes one.")
+                raise _no_queue()
             if system := remote_kind(folder):
                 raise FilesystemError(
                     f"The queue's folder is on a network file system ({system}); SQLite cannot share one there.",
@@ -226,13 +244,18 @@ class SqliteQueue:
                 )
             if not exists:
                 os.makedirs(folder, mode=0o700, exist_ok=True)
-                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
-            elif not read_only:
-                self._tighten()
-        except FileExistsError:
-            return  # somebody else has just made it
+                with suppress(FileExistsError):  # somebody else has just made it
+                    os.close(os.open(self.path, _NEW_FILE, 0o600))
         except OSError as error:
             raise FilesystemError(f"The queue cannot be opened: {os.strerror(error.errno or 0)}.") from None
+
+    def _holds_something(self) -> bool:
+        """Whether there is anything at the path that a new queue could not simply take."""
+        try:
+            found = os.lstat(self.path)
+        except OSError:
+            return False
+        return not S_ISREG(found.st_mode) or found.st_size > 0
 
     def _tighten(self) -> None:
         """Close modes that let others in, of the file and of the two beside it."""
@@ -240,23 +263,29 @@ class SqliteQueue:
             with suppress(FileNotFoundError, PermissionError):  # another user's file: opening it will tell
                 os.chmod(path, 0o600)
 
+    def _make_schema(self, db: Database) -> None:
+        """The schema in a file that holds nothing; several processes may come here at once."""
+        if not _is_empty(db):
+            return
+        db.patiently("PRAGMA journal_mode=WAL")
+        with db.immediate():
+            if _is_empty(db):
+                with open(os.path.join(os.path.dirname(__file__), _SCHEMA), encoding="utf-8") as file:
+                    db.script(file.read())
+                db.script(f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={VERSION};")
+
     def _prepare(self, db: Database) -> None:
-        """The write-ahead log, and the schema in a new file; several processes may come here at once."""
-        if db.ask("PRAGMA application_id")[0][0] == 0 and not db.ask("SELECT 1 FROM sqlite_schema LIMIT 1"):
-            if db.ask("PRAGMA user_version")[0][0] != 0:
-                return
-            db.patiently("PRAGMA journal_mode=WAL")
-            with db.immediate():
-                if not db.ask("SELECT 1 FROM sqlite_schema LIMIT 1"):
-                    with open(os.path.join(os.path.dirname(__file__), _SCHEMA), encoding="utf-8") as file:
-                        db.script(file.read())
-                    db.script(f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={VERSION};")
-        elif db.ask("PRAGMA application_id")[0][0] == APPLICATION_ID:
-            db.patiently("PRAGMA journal_mode=WAL")
+        """Modes closed, the write-ahead log on and kept, every commit on the disk."""
+        if self.path != MEMORY:
+            self._tighten()
+            db.keep_log()
+        db.patiently("PRAGMA journal_mode=WAL")
         db.script("PRAGMA synchronous=FULL; PRAGMA secure_delete=ON; PRAGMA journal_size_limit=67108864;")
 
     def _require_ours(self, db: Database) -> None:
-        application, version = db.ask("PRAGMA application_id")[0][0], db.ask("PRAGMA user_version")[0][0]
+        application, version = _header(db)
+        if _is_empty(db):
+            raise _no_queue()
         if application != APPLICATION_ID:
             raise QueueIncompatible(
                 "The file is a database of another application; it was left as it is.",
@@ -270,14 +299,30 @@ class SqliteQueue:
 
     def _corrupt(self, error: DatabaseUnusable) -> PhelixError:
         told = str(error)
+        if told == ABSENT:
+            return _no_queue()
         if told in ("full", "io"):
             return FilesystemError(f"The queue's disk refused ({told}); nothing was written.")
-        if told in ("readonly", "cantopen", "perm"):
+        if told in _NOT_PERMITTED:
             return FilesystemError(f"The queue cannot be opened or written ({told}).", hint="See who owns the file.")
         return QueueCorrupt(
             f"The queue cannot be read: {told}.",
             hint="Keep the file, and go on from a backup; `phelix doctor` says what it finds.",
         )
+
+
+def _header(db: Database) -> tuple[int, int]:
+    """Application and version."""
+    return db.ask("PRAGMA application_id")[0][0], db.ask("PRAGMA user_version")[0][0]
+
+
+def _is_empty(db: Database) -> bool:
+    """Whether nobody has made the file theirs yet."""
+    return _header(db) == (0, 0) and not db.ask("SELECT 1 FROM sqlite_schema LIMIT 1")
+
+
+def _no_queue() -> NotFound:
+    return NotFound("There is no queue here.", hint="`phelix queue init NAME` makes one.")
 
 
 class _TakenBack(Exception):

@@ -23,6 +23,7 @@ from phelix_core.commands.queue.shapes import (
 )
 from phelix_core.commands.queue.targets import scope_of
 from phelix_core.commands.registry import Effect, command
+from phelix_core.errors import InvalidArgument, NotFound
 from phelix_core.frozen import frozen
 from phelix_core.queue import gates, staleness
 from phelix_core.queue.model import (
@@ -91,9 +92,7 @@ def list_issues(request: ListIssues, env: Environment) -> dict[str, Any]:
         scope = scope_of(tx, request.project, request.campaign)
         milestone_id = None
         if request.milestone is not None:
-            known = tx.milestones(scope)
-            match = [one.id for one in known if request.milestone in (one.id, one.key)]
-            milestone_id = match[0] if match else request.milestone
+            milestone_id = _the_milestone(tx, scope, request.milestone).id
         found: list[Issue] = []
         while limit == 0 or len(found) <= limit:
             after = found[-1] if found else None
@@ -110,6 +109,16 @@ def list_issues(request: ListIssues, env: Environment) -> dict[str, Any]:
         "count": len(kept),
         "truncated": len(kept) < len(found),
     }
+
+
+def _the_milestone(tx: Questions, scope: Scope, word: str) -> Milestone:
+    match = [one for one in tx.milestones(scope) if word in (one.id, one.key)]
+    if len(match) == 1:
+        return match[0]
+    if not match:
+        raise NotFound("There is no such milestone.")
+    known = ", ".join(one.id for one in match[:20])
+    raise InvalidArgument(f"milestone: say which: {known}.", hint="Several have this key: take its id.")
 
 
 @command(

@@ -1,6 +1,5 @@
 """`queue checkpoint`, `heartbeat`, `close`, `advance` and `artifacts`: what a holder does under its lease."""
 
-import json
 from typing import Annotated, Any, cast
 
 from phelix_core.checks import Help, capped
@@ -26,12 +25,12 @@ from phelix_core.commands.queue.intent import QueueWrite
 from phelix_core.commands.queue.targets import issue_target, lease_target
 from phelix_core.commands.registry import Command, Effect, command
 from phelix_core.errors import PhelixError
-from phelix_core.frozen import frozen
+from phelix_core.frozen import frozen, members_of
 from phelix_core.queue import transitions
 from phelix_core.queue.model import JSON_CAP, LINE_CAP, WORD_CAP
 from phelix_core.queue.payload import free_json
 from phelix_core.queue.store import Questions
-from phelix_core.queue.verbs.answers import Answer
+from phelix_core.queue.verbs.answers import Answer, stored_json
 from phelix_core.queue.verbs.ledger import Ledger, the_issue
 from phelix_core.queue.verbs.progress import (
     Holding,
@@ -45,6 +44,8 @@ from phelix_core.queue.verbs.progress import (
 from phelix_core.redaction import free_text
 
 _LISTS = frozenset({"workload_classes", "capabilities", "artifacts"})
+_BEGUN_WITH = frozenset({"host", "workload_classes"})
+_BEGUN = frozenset(name for name, _ in members_of(ClaimIssue)) - {"request_id"}
 ENDS_NO_PROCESS = "It stops no process and undoes nothing."
 
 
@@ -227,9 +228,8 @@ class Advance:
         if begin_input is None:
             return {**told, "stopReason": {"code": "INVALID_ARGUMENT", "message": "The run began in another way."}}
         request_id = None if self._request_id is None else f"{self._request_id}:begin"
-        request = ClaimIssue(**begin_input, request_id=request_id)
         try:
-            write = cast("QueueWrite", claim(request, self._env))
+            write = cast("QueueWrite", claim(ClaimIssue(**begin_input, request_id=request_id), self._env))
             return {**told, "advanced": True, "context": write.apply(None)}
         except PhelixError as stopped:
             return {
@@ -242,8 +242,11 @@ class Advance:
         run = tx.run(lease.run_id) if lease is not None else None
         if run is None:
             return None
-        members: dict[str, Any] = json.loads(run.begin_input)
-        return {name: tuple(value) if name in _LISTS else value for name, value in members.items()} or None
+        members = stored_json(run.begin_input)
+        if not isinstance(members, dict) or not _BEGUN_WITH <= members.keys() <= _BEGUN:
+            return None
+        given = cast("dict[str, Any]", members)
+        return {name: tuple(value) if name in _LISTS else value for name, value in given.items()}
 
 
 @command(

@@ -13,6 +13,7 @@ from phelix_core.commands.queue.fields import (
     json_of,
 )
 from phelix_core.commands.queue.intent import QueueWrite
+from phelix_core.commands.queue.targets import about
 from phelix_core.commands.registry import Effect, command
 from phelix_core.frozen import frozen
 from phelix_core.queue.model import BATCH_CAP, JSON_CAP, LINE_CAP, WORD_CAP, Scope
@@ -109,10 +110,10 @@ def plan(request: PlanIssues, env: Environment) -> QueueWrite:
         campaign = the_campaign(tx, project, request.campaign, required=bool(campaigns))
         return Scope(project=project, campaign=campaign)
 
-    def target(tx: Questions) -> tuple[dict[str, object], dict[str, object]]:
-        found = scope(tx)
-        return {"project": found.project.id, "campaign": found.campaign_id}, {}
-
     return QueueWrite(
-        plan, request, env, lambda ledger: plan_issues(ledger, scope(ledger.tx), milestones), target=target
+        plan,
+        request,
+        env,
+        lambda ledger: plan_issues(ledger, scope(ledger.tx), milestones),
+        target=lambda tx: about(scope(tx)),
     )

@@ -17,6 +17,7 @@ from phelix_core.errors import (
 )
 from phelix_core.frozen import changed, frozen
 from phelix_core.queue import staleness
+from phelix_core.queue.duties import RESUMED
 from phelix_core.queue.journal import Change, Event, Update, insert
 from phelix_core.queue.model import (
     ACTIVE,
@@ -72,7 +73,7 @@ def begin(ledger: Ledger, ask: Ask) -> Answer:
     _require_distinct(ask.artifacts)
     tx, scope = ledger.tx, ask.scope
     reconcile(ledger, scope)
-    tx.keep()
+    ledger.keep()
     if (mine := _own_lease(ledger, ask)) is not None:
         return _resume(ledger, ask, mine)
     if scope.campaign is not None and scope.campaign.status != RUNNING:
@@ -86,6 +87,9 @@ def begin(ledger: Ledger, ask: Ask) -> Answer:
             hint=f"`phelix queue recover {first.id}` takes it over or decides what becomes of it.",
             details={"blockers": blockers(tx, stale[:_TOLD_BLOCKERS]), "blockerCount": len(stale)},
         )
+    if scope.campaign is not None and scope.campaign.status != RUNNING:
+        raise IssueNotClaimable(f"Campaign {scope.campaign.id} is {scope.campaign.status}.")
+    ledger.acts_as("promotion")
     promoted = ledger.promote(scope)
     raise_ranks(ledger, scope)
     issue = _preferred(ledger, ask) if ask.preferred else _first_fitting(tx, ask)
@@ -98,7 +102,7 @@ def begin_recovery(ledger: Ledger, ask: Ask, summary: str, next_step: str | None
     _require_distinct(ask.artifacts)
     tx = ledger.tx
     reconcile(ledger, ask.scope)
-    tx.keep()
+    ledger.keep()
     waiting = [the_issue(tx, ask.preferred)] if ask.preferred else tx.needing_recovery(ask.scope)
     if not waiting:
         raise NothingReady("No issue in scope needs recovery.")
@@ -404,7 +408,8 @@ def _resume(ledger: Ledger, ask: Ask, mine: tuple[Lease, Issue]) -> Answer:
     artifacts, registered = _registered(ledger, issue, run.id, ask.artifacts)
     holder = {"holder_pid": ask.holder_pid, "holder_started": ask.holder_started}
     renewed = renewal(ledger, lease, checkpointed=True) | {"run_id": run.id, "host": ask.host.name, **holder}
-    if ask.session_id is not None:
+    if ask.session_id is not None and ask.session_id != lease.session_id:
+        ledger.touched[f"{lease.id} before"] = changed(lease, status=RELEASED, end_reason=RESUMED)
         renewed["session_id"] = ask.session_id
     guard = {"status": ACTIVE, "epoch": lease.epoch}
     words = Words(
@@ -441,8 +446,11 @@ def renewal(ledger: Ledger, lease: Lease, *, ttl_ms: int | None = None, checkpoi
     """Columns of a lease renewed to now and its TTL; a deadline that is later already stays."""
     now, ttl = ledger.now, ttl_ms or lease.ttl_ms
     mono, wall = now.mono_ms + ttl, now.wall_ms + ttl
-    if lease.boot == now.boot and lease.deadline_mono is not None and lease.deadline_mono > mono:
-        mono, wall = lease.deadline_mono, max(lease.expires_at, wall)
+    if lease.boot == now.boot and lease.deadline_mono is not None:
+        if lease.deadline_mono > mono:
+            mono, wall = lease.deadline_mono, max(lease.expires_at, wall)
+    elif (left := lease.expires_at - max(now.wall_ms, lease.renewed_at)) > ttl:  # of another boot, by the wall clock
+        mono, wall = now.mono_ms + left, max(lease.expires_at, now.wall_ms + left)
     put: dict[str, Any] = {"boot": now.boot, "renewed_at": now.wall_ms, "expires_at": wall, "deadline_mono": mono}
     if checkpointed:
         put |= {"checkpoint_at": now.wall_ms, "checkpoint_mono": now.mono_ms}

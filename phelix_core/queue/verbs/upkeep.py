@@ -224,12 +224,20 @@ def reconcile_now(ledger: Ledger, scope: Scope) -> Answer:
 
 
 def resolve(
-    ledger: Ledger, scope: Scope, issue_id: str, *, resolution: str, reason: str, if_epoch: int | None
+    ledger: Ledger,
+    scope: Scope,
+    issue_id: str,
+    *,
+    resolution: str,
+    reason: str,
+    next_step: str | None,
+    if_epoch: int | None,
 ) -> Answer:
     """The operator's recovery: what becomes of stale work, decided and recorded in one transaction."""
     issue = the_issue(ledger.tx, issue_id)
     require_epoch(issue, if_epoch)
     reconcile(ledger, scope, only=issue)
+    ledger.keep()
     issue = the_issue(ledger.tx, issue_id)
     if issue.status != NEEDS_RECOVERY:
         raise QueueInvalidTransition(
@@ -240,7 +248,7 @@ def resolve(
     to, columns = _resolved(ledger, issue, resolution, reason)
     also = tuple(change for lease in leases for change in ledger.release(lease, "recovered", status=RECOVERED))
     ledger.acts_as("recovery")
-    words = Words("recovery", f"Resolved by an operator ({resolution}): {reason}", _next(to, issue))
+    words = Words("recovery", f"Resolved by an operator ({resolution}): {reason}", next_step or _next(to, issue))
     after, _ = ledger.move(
         "recovery_resolved",
         issue,
@@ -250,10 +258,9 @@ def resolve(
         also=also,
         payload={"resolution": resolution, "recoveredLeaseIds": [one.id for one in leases], "reason": reason},
         recoveries=issue.recoveries + 1,
+        next_best_action=next_step or issue.next_best_action,
         **columns,
     )
-    if to in (READY, PENDING):
-        _remark(ledger, after)
     return _moved(issue, after) | {"recoveredLeaseIds": [one.id for one in leases], "resolution": resolution}
 
 
@@ -269,12 +276,6 @@ def _next(to: str, issue: Issue) -> str:
     if to == FAILED:
         return "Retry it, or roll it back."
     return issue.next_best_action or "Claim it."
-
-
-def _remark(ledger: Ledger, issue: Issue) -> None:
-    """A pending issue is marked iff every gate of it is open."""
-    if issue.status == PENDING and not issue.promotable and gate_of(ledger.tx, issue) is None:
-        ledger.note("gates_opened", issue, {"promotable": 1, "blocked_reason": None}, {})
 
 
 def _moved(before: Issue, after: Issue) -> Answer:
