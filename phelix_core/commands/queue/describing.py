@@ -113,9 +113,9 @@ def _from_now(value: int, now_ms: int) -> str:
 
 
 def without_new(value: Any, made: Mapping[str, int]) -> Any:
-    """A value with each id in it that was minted for the occasion told by its number, `‹new 3›`."""
+    """A value with each id in it that was minted for the occasion told by its number, `‹new:3›`."""
     if isinstance(value, str):
-        return _HEX.sub(lambda found: f"‹new {made[found[0]]}›" if found[0] in made else found[0], value)
+        return _HEX.sub(lambda found: f"‹new:{made[found[0]]}›" if found[0] in made else found[0], value)
     if isinstance(value, (list, tuple)):
         return [without_new(item, made) for item in value]  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, Mapping):

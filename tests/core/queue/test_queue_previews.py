@@ -21,7 +21,17 @@ KINDS = {
     "workspace": "workspaces", "lease": "leases", "run": "runs", "checkpoint": "checkpoints", "artifact": "artifacts",
     "issue gate": "issue_dependencies", "milestone gate": "milestone_dependencies",
 }  # fmt: skip
-UNTOLD = {"updated_at", "deadline_mono", "checkpoint_mono", "boot", "route", "begin_input", "notes", "rank_due_at"}
+UNTOLD = {
+    "updated_at",
+    "deadline_mono",
+    "checkpoint_mono",
+    "boot",
+    "route",
+    "begin_input",
+    "notes",
+    "rank_due_at",
+    "promotable",
+}
 
 
 def standing(desk: Desk) -> Desk:
@@ -135,7 +145,7 @@ def _told(plan: Any) -> tuple[Counter[str], dict[str, set[str]]]:
             made[KINDS[kind]] += 1
     moved: dict[str, set[str]] = {}
     for (row, column), before in first.items():
-        if last[row, column] != before and "‹new›" not in row:
+        if last[row, column] != before and "‹new" not in row:
             moved.setdefault(row, set()).add(column)
     return made, moved
 
