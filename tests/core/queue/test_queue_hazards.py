@@ -374,6 +374,13 @@ def test_a_damaged_value_in_a_row_hides_nothing_else(desk: Desk) -> None:
     assert len(desk.do("reconcile")["needsRecovery"]) == 1
 
 
+def test_nothing_is_planned_under_a_damaged_policy(desk: Desk) -> None:
+    desk.open(policy={"dispatch": {"workloadClass": "gpu"}})
+    desk.damage("UPDATE campaigns SET policy = '[]'")
+    error = desk.no("plan", batch=json.dumps({"milestones": [milestone("m", "a")]}))
+    assert (error["code"], error["exit_code"]) == ("QUEUE_CORRUPT", 3)
+
+
 def test_no_process_of_ours_ends_in_a_traceback(phelix: Phelix, tmp_path: Path) -> None:
     path = tmp_path / "data" / "queue.db"
     path.parent.mkdir(mode=0o700)
