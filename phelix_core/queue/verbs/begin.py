@@ -63,7 +63,6 @@ class Ask:
     freshness_s: int = DEFAULT_FRESHNESS_S
     holder_pid: int | None = None
     holder_started: int | None = None
-    if_epoch: int | None = None
     path: str = ""
     begin_input: str = "{}"
 

@@ -6,7 +6,7 @@ Each names its reason and leaves a checkpoint for every status it changes. Sourc
 from collections.abc import Sequence
 from typing import Any
 
-from phelix_core.errors import AlreadyExists, InvalidArgument, LeaseConflict, QueueInvalidTransition
+from phelix_core.errors import AlreadyExists, InvalidArgument, LeaseConflict, QueueCorrupt, QueueInvalidTransition
 from phelix_core.queue.journal import Change, Event, Insert, Update, insert
 from phelix_core.queue.model import (
     ACTIVE,
@@ -144,11 +144,13 @@ def plan_issues(ledger: Ledger, scope: Scope, milestones: tuple[PlannedMilestone
         place = next(i for i, milestone in enumerate(milestones) if unknown[0] in milestone.depends_on_ids)
         where = f"milestones[{place}].depends_on_milestone_ids"
         raise InvalidArgument(f"{where}: names no milestone of the project.", details={"fields": {where: "unknown"}})
-    policy = stored_policy(scope.campaign.policy) if scope.campaign is not None else Policy()
+    policy = Policy() if scope.campaign is None else stored_policy(scope.campaign.policy)
+    if policy is None:
+        raise QueueCorrupt("The campaign's policy is damaged; nothing is planned under another one.")
     batch = batch_of(
         milestones,
         scope,
-        policy or Policy(),
+        policy,
         is_done=tx.is_milestone_done,
         mint=ledger.mint,
         at_ms=ledger.now.wall_ms,

@@ -165,6 +165,16 @@ class Desk:
         finally:
             db.close()
 
+    @property
+    def writer(self) -> Database:
+        """The connection that verbs write with."""
+        return self.env.queue._open_writer()  # pyright: ignore[reportPrivateUsage]
+
+    @property
+    def connection(self) -> Any:
+        """What is behind it."""
+        return self.writer._connection  # pyright: ignore[reportPrivateUsage]
+
     def damage(self, sql: str) -> None:
         """Change rows behind the journal's back."""
         self.damaged = True
