@@ -593,9 +593,9 @@ class Writing(Reading):
         )
         return self._rows(Issue, rest, [campaign_id, campaign_id, *statuses])
 
-    def active_artifacts(self, run_ids: Sequence[str]) -> list[Artifact]:
-        rest = f"WHERE status = 'active' AND run_id IN ({_marks(run_ids)}) ORDER BY created_at, id"
-        return self._rows(Artifact, rest, run_ids)
+    def active_artifacts(self, lease_id: str) -> list[Artifact]:
+        rest = "WHERE status = 'active' AND run_id IN (SELECT id FROM runs WHERE lease_id = ?) ORDER BY created_at, id"
+        return self._rows(Artifact, rest, [lease_id])
 
     def unknown_milestones(self, project_id: str, ids: Sequence[str]) -> list[str]:
         sql = "SELECT 1 FROM milestones WHERE id = ? AND project_id = ?"
