@@ -39,7 +39,7 @@ from phelix_core.queue.model import (
     Workspace,
 )
 from phelix_core.queue.store import Recorded, Watch
-from phelix_core.sqlite import MEMORY, Database, DatabaseUnusable, Row
+from phelix_core.sqlite import MEMORY, Database, DatabaseRefused, DatabaseUnusable, Row
 
 _Answer = TypeVar("_Answer")
 _Model = TypeVar("_Model")
@@ -200,7 +200,7 @@ class SqliteQueue:
         """Make the file where it may be made, its modes strict; refuse what SQLite must not be let near."""
         folder = os.path.dirname(self.path)
         try:
-            exists = os.path.lexists(self.path)
+            exists = _is_there(self.path)
             if not exists and not create:
                 raise NotFound("There is no queue here.", hint="`phelix queue init NAME` makes one.")
             if system := remote_kind(folder):
@@ -259,15 +259,24 @@ class SqliteQueue:
             )
 
     def _corrupt(self, error: DatabaseUnusable) -> PhelixError:
-        told = str(error)
-        if told in ("full", "io"):
-            return FilesystemError(f"The queue's disk refused ({told}); nothing was written.")
-        if told in ("readonly", "cantopen", "perm"):
-            return FilesystemError(f"The queue cannot be opened or written ({told}).", hint="See who owns the file.")
+        if isinstance(error, DatabaseRefused):
+            return FilesystemError(
+                f"The system refused to read or write the queue ({error}); nothing was written.",
+                hint="See whether the disk is full, and who owns the file.",
+            )
         return QueueCorrupt(
-            f"The queue cannot be read: {told}.",
+            f"The queue cannot be read: {error}.",
             hint="Keep the file, and go on from a backup; `phelix doctor` says what it finds.",
         )
+
+
+def _is_there(path: str) -> bool:
+    """Whether anything has this name; a system that does not say is an `OSError`, and no absent file."""
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 class _TakenBack(Exception):
