@@ -36,6 +36,10 @@ class DatabaseUnusable(Exception):
     """The file is no database that can be used: absent, damaged, not a regular file, or not permitted."""
 
 
+class DatabaseRefused(DatabaseUnusable):
+    """The system refused to open, read or write the file, which may be sound."""
+
+
 class Database:
     """One connection; not shared between threads."""
 
@@ -52,7 +56,7 @@ class Database:
         try:
             self._connection: Any = apsw.Connection(path, flags=flags | apsw.SQLITE_OPEN_NOFOLLOW)
         except apsw.Error as error:
-            raise DatabaseUnusable(_told(error)) from None
+            raise _unusable(error) from None
 
     def keep_log(self) -> None:
         """Leave the write-ahead log on closing, so that others may read without writing."""
@@ -72,7 +76,7 @@ class Database:
         except apsw.BusyError:
             raise StoreBusy from None
         except apsw.Error as error:
-            raise DatabaseUnusable(_told(error)) from None
+            raise _unusable(error) from None
 
     def many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
         """One statement for each of `rows`, inside a transaction of the caller's."""
@@ -80,7 +84,7 @@ class Database:
             for _ in self._connection.executemany(sql, rows):
                 pass
         except apsw.Error as error:
-            raise DatabaseUnusable(_told(error)) from None
+            raise _unusable(error) from None
 
     def script(self, text: str) -> None:
         """Several statements, each to its end: apsw runs a text only as far as its first row."""
@@ -90,7 +94,7 @@ class Database:
         except apsw.BusyError:
             raise StoreBusy from None
         except apsw.Error as error:
-            raise DatabaseUnusable(_told(error)) from None
+            raise _unusable(error) from None
 
     @contextmanager
     def snapshot(self) -> Generator[None]:
@@ -140,7 +144,7 @@ class Database:
             raise OutcomeUnknown(hint="Look at the issue before you repeat the call.") from None
         except apsw.Error as error:
             self._take_back()
-            raise DatabaseUnusable(_told(error)) from None
+            raise _unusable(error) from None
 
     def _take_back(self) -> None:
         if self._connection.in_transaction:
@@ -153,8 +157,14 @@ def engine_version() -> str:
     return apsw.sqlite_lib_version()
 
 
-def _told(error: apsw.Error) -> str:
-    return type(error).__name__.removesuffix("Error").lower()
+_REFUSALS: Final = (
+    apsw.CantOpenError, apsw.FullError, apsw.IOError, apsw.NoMemError, apsw.PermissionsError, apsw.ReadOnlyError,
+)  # fmt: skip
+
+
+def _unusable(error: apsw.Error) -> DatabaseUnusable:
+    told = type(error).__name__.removesuffix("Error").lower()
+    return DatabaseRefused(told) if isinstance(error, _REFUSALS) else DatabaseUnusable(told)
 
 
 def _require_regular(path: str, *, may_be_absent: bool) -> None:
@@ -165,7 +175,7 @@ def _require_regular(path: str, *, may_be_absent: bool) -> None:
         if may_be_absent:
             return
         raise DatabaseUnusable(ABSENT) from None
-    except OSError:
-        raise DatabaseUnusable("cantopen") from None
+    except OSError as error:
+        raise DatabaseRefused(os.strerror(error.errno or 0)) from None
     if not stat.S_ISREG(found.st_mode):
         raise DatabaseUnusable("not a regular file")

@@ -39,7 +39,7 @@ from phelix_core.queue.model import (
     Workspace,
 )
 from phelix_core.queue.store import Recorded, Watch
-from phelix_core.sqlite import ABSENT, MEMORY, Database, DatabaseUnusable, Row
+from phelix_core.sqlite import ABSENT, MEMORY, Database, DatabaseRefused, DatabaseUnusable, Row
 
 _Answer = TypeVar("_Answer")
 _Model = TypeVar("_Model")
@@ -49,7 +49,6 @@ APPLICATION_ID: Final = 0x50484C58
 VERSION: Final = 1
 _SCHEMA: Final = "schema.sql"
 _NEW_FILE: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-_NOT_PERMITTED: Final = ("readonly", "cantopen", "permissions")
 _CLAIM_ORDER: Final = "rank, ifnull(deadline_at, 9223372036854775807), created_at, position, id"
 _NOT_ARCHIVED: Final = (
     "({0}campaign_id IS NULL OR {0}campaign_id NOT IN"
@@ -203,7 +202,7 @@ class SqliteQueue:
         except DatabaseUnusable as error:
             # The log's index cannot be made in a folder that may not be written; where the log holds nothing, the
             # main file alone is the whole queue.
-            if not read_only or str(error) not in _NOT_PERMITTED or self.wal_bytes():
+            if not read_only or not isinstance(error, DatabaseRefused) or self.wal_bytes():
                 raise
         return self._made_ready(read_only=True, immutable=True)
 
@@ -238,7 +237,7 @@ class SqliteQueue:
         """Make the file where it may be made, private; refuse what SQLite must not be let near."""
         folder = os.path.dirname(self.path)
         try:
-            exists = os.path.lexists(self.path)
+            exists = _is_there(self.path)
             if not exists and not create:
                 raise _no_queue()
             if system := remote_kind(folder):
@@ -305,15 +304,15 @@ class SqliteQueue:
             )
 
     def _corrupt(self, error: DatabaseUnusable) -> PhelixError:
-        told = str(error)
-        if told == ABSENT:
+        if str(error) == ABSENT:
             return _no_queue()
-        if told in ("full", "io"):
-            return FilesystemError(f"The queue's disk refused ({told}); nothing was written.")
-        if told in _NOT_PERMITTED:
-            return FilesystemError(f"The queue cannot be opened or written ({told}).", hint="See who owns the file.")
+        if isinstance(error, DatabaseRefused):
+            return FilesystemError(
+                f"The system refused to read or write the queue ({error}); nothing was written.",
+                hint="See whether the disk is full, and who owns the file.",
+            )
         return QueueCorrupt(
-            f"The queue cannot be read: {told}.",
+            f"The queue cannot be read: {error}.",
             hint="Keep the file, and go on from a backup; `phelix doctor` says what it finds.",
         )
 
@@ -330,6 +329,15 @@ def _is_empty(db: Database) -> bool:
 
 def _no_queue() -> NotFound:
     return NotFound("There is no queue here.", hint="`phelix queue init NAME` makes one.")
+
+
+def _is_there(path: str) -> bool:
+    """Whether anything has this name; a system that does not say is an `OSError`, and no absent file."""
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 class _TakenBack(Exception):
@@ -672,9 +680,9 @@ class Writing(Reading):
         )
         return self._rows(Issue, rest, [campaign_id, campaign_id, *statuses])
 
-    def active_artifacts(self, run_ids: Sequence[str]) -> list[Artifact]:
-        rest = f"WHERE status = 'active' AND run_id IN ({_marks(run_ids)}) ORDER BY created_at, id"
-        return self._rows(Artifact, rest, run_ids)
+    def active_artifacts(self, lease_id: str) -> list[Artifact]:
+        rest = "WHERE status = 'active' AND run_id IN (SELECT id FROM runs WHERE lease_id = ?) ORDER BY created_at, id"
+        return self._rows(Artifact, rest, [lease_id])
 
     def unknown_milestones(self, project_id: str, ids: Sequence[str]) -> list[str]:
         sql = "SELECT 1 FROM milestones WHERE id = ? AND project_id = ?"

@@ -198,8 +198,8 @@ class Transaction(Questions, Protocol):
         """Issues of a campaign in one of these statuses."""
         ...
 
-    def active_artifacts(self, run_ids: Sequence[str]) -> list[Artifact]:
-        """Artifacts that these runs still work on."""
+    def active_artifacts(self, lease_id: str) -> list[Artifact]:
+        """Artifacts that runs under this lease still work on."""
         ...
 
     def unknown_milestones(self, project_id: str, ids: Sequence[str]) -> list[str]:

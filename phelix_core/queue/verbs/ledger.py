@@ -199,14 +199,14 @@ class Ledger:
         return Update(table="leases", id=lease.id, set=put, guard={"status": lease.status, "epoch": lease.epoch})
 
     def settled(self, lease: Lease, final: str) -> tuple[Change, ...]:
-        """What ends with a lease: its run, and the artifacts that the run still had."""
+        """What ends with a lease: its run, and the artifacts that its runs still had."""
         run = self.tx.run(lease.run_id)
         changes: list[Change] = []
         if run is not None and run.finished_at is None:
             changes.append(Update(table="runs", id=run.id, set={"status": final, "finished_at": self.now.wall_ms}))
         changes += [
             Update(table="artifacts", id=artifact.id, set={"status": RELEASED, "released_at": self.now.wall_ms})
-            for artifact in self.tx.active_artifacts([lease.run_id])
+            for artifact in self.tx.active_artifacts(lease.id)
         ]
         return tuple(changes)
 
