@@ -10,6 +10,7 @@ import os
 from _thread import RLock
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from operator import attrgetter
 from stat import S_ISREG
 from typing import Any, Final, NoReturn, TypeVar, cast
 
@@ -48,7 +49,8 @@ APPLICATION_ID: Final = 0x50484C58
 """`PHLX`, in the file's header."""
 VERSION: Final = 1
 _SCHEMA: Final = "schema.sql"
-_CLAIM_ORDER: Final = "rank, ifnull(deadline_at, 9223372036854775807), created_at, position, id"
+_NO_DEADLINE: Final = 9_223_372_036_854_775_807
+_CLAIM_ORDER: Final = f"rank, ifnull(deadline_at, {_NO_DEADLINE}), created_at, position, id"
 _NOT_ARCHIVED: Final = (
     "({0}campaign_id IS NULL OR {0}campaign_id NOT IN"
     " (SELECT id FROM campaigns WHERE project_id = ? AND status = 'archived'))"
@@ -308,9 +310,15 @@ class Reading:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def _rows(self, kind: type[_Model], rest: str, values: Sequence[Any] = ()) -> list[_Model]:
+    def _rows(
+        self, kind: type[_Model], rest: str, values: Sequence[Any] = (), order: Callable[[_Model], Any] | None = None
+    ) -> list[_Model]:
+        """Rows of a table; what is few is put in `order` here: setting up a sort costs the engine more than a look."""
         table = _TABLES[cast("type", kind)]
-        return [_made(kind, row) for row in self._db.ask(f"SELECT {_COLUMNS[kind]} FROM {table} {rest}", values)]
+        rows = [_made(kind, row) for row in self._db.ask(f"SELECT {_COLUMNS[kind]} FROM {table} {rest}", values)]
+        if order is not None and len(rows) > 1:
+            rows.sort(key=order)
+        return rows
 
     def _one(self, kind: type[_Model], rest: str, values: Sequence[Any]) -> _Model | None:
         return next(iter(self._rows(kind, rest, values)), None)
@@ -325,15 +333,15 @@ class Reading:
 
     def projects(self, word: str | None = None) -> list[Project]:
         if word is None:
-            return self._rows(Project, "ORDER BY created_at, id")
+            return self._rows(Project, "", (), _BY_AGE)
         for column in ("id", "key", "name"):
-            if found := self._rows(Project, f"WHERE {column} = ? ORDER BY created_at, id", [word]):
+            if found := self._rows(Project, f"WHERE {column} = ?", [word], _BY_AGE):
                 return found
         return []
 
     def campaigns(self, project_id: str, word: str | None = None) -> list[Campaign]:
         if word is None:
-            return self._rows(Campaign, "WHERE project_id = ? ORDER BY created_at, id", [project_id])
+            return self._rows(Campaign, "WHERE project_id = ?", [project_id], _BY_AGE)
         for column in ("id", "name"):
             if found := self._rows(Campaign, f"WHERE project_id = ? AND {column} = ?", [project_id, word]):
                 return found
@@ -376,8 +384,8 @@ class Reading:
 
     def active_leases(self, scope: Scope) -> list[Lease]:
         where, values = self._in(scope)
-        rest = f"WHERE {where} AND status = 'active' AND {_NOT_ARCHIVED.format('')} ORDER BY acquired_at, id"
-        return self._rows(Lease, rest, [*values, scope.project.id])
+        rest = f"WHERE {where} AND status = 'active' AND {_NOT_ARCHIVED.format('')}"
+        return self._rows(Lease, rest, [*values, scope.project.id], _BY_CLAIM)
 
     def leases_with_records(self, after: str, limit: int) -> list[Lease]:
         return self._rows(
@@ -395,7 +403,7 @@ class Reading:
         return self._rows(Checkpoint, "WHERE issue_id = ? ORDER BY seq DESC LIMIT ?", [issue_id, limit])
 
     def artifacts_of(self, issue_id: str) -> list[Artifact]:
-        return self._rows(Artifact, "WHERE issue_id = ? ORDER BY created_at, id", [issue_id])
+        return self._rows(Artifact, "WHERE issue_id = ?", [issue_id], _BY_AGE)
 
     def events_of(self, issue_id: str, *, limit: int) -> list[StoredEvent]:
         return self._rows(StoredEvent, "WHERE issue_id = ? ORDER BY seq DESC LIMIT ?", [issue_id, limit])
@@ -414,11 +422,8 @@ class Reading:
         return cast("list[tuple[str, str]]", self._db.ask(sql, [issue_id]))
 
     def dependents(self, issue_id: str) -> list[Issue]:
-        rest = (
-            "WHERE id IN (SELECT issue_id FROM issue_dependencies WHERE depends_on = ?)"
-            " ORDER BY created_at, position, id"
-        )
-        return self._rows(Issue, rest, [issue_id])
+        rest = "WHERE id IN (SELECT issue_id FROM issue_dependencies WHERE depends_on = ?)"
+        return self._rows(Issue, rest, [issue_id], _AS_PLANNED)
 
     def milestone_dependencies(self, milestone_id: str) -> list[str]:
         sql = (
@@ -456,8 +461,8 @@ class Reading:
 
     def needing_recovery(self, scope: Scope) -> list[Issue]:
         where, values = self._in(scope)
-        rest = f"WHERE {where} AND status = 'needs_recovery' AND {_NOT_ARCHIVED.format('')} ORDER BY {_CLAIM_ORDER}"
-        return self._rows(Issue, rest, [*values, scope.project.id])
+        rest = f"WHERE {where} AND status = 'needs_recovery' AND {_NOT_ARCHIVED.format('')}"
+        return self._rows(Issue, rest, [*values, scope.project.id], _first_to_claim)
 
 
 class Writing(Reading):
@@ -537,27 +542,24 @@ class Writing(Reading):
             f" WHERE {where} AND l.status = 'active' AND {_NOT_ARCHIVED.format('l.')} AND ("
             " i.status <> 'in_progress' OR l.boot <> ? OR l.boot = '' OR l.deadline_mono IS NULL"
             " OR l.deadline_mono <= ? OR l.checkpoint_mono IS NULL OR l.checkpoint_mono <= ? - l.freshness_ms)"
-            " ORDER BY l.acquired_at, l.id"
         )
         rows = self._db.ask(sql, [*values, scope.project.id, now.boot, now.mono_ms, now.mono_ms])
         width = len(members_of(Lease))
-        return [(_made(Lease, row[:width]), _made(Issue, row[width:])) for row in rows]
+        found = [(_made(Lease, row[:width]), _made(Issue, row[width:])) for row in rows]
+        return sorted(found, key=lambda pair: (pair[0].acquired_at, pair[0].id))
 
     def strays(self, scope: Scope) -> list[Issue]:
         where, values = self._in(scope)
         rest = (
             f"WHERE {where} AND status = 'in_progress' AND {_NOT_ARCHIVED.format('')} AND NOT EXISTS"
-            " (SELECT 1 FROM leases l WHERE l.issue_id = issues.id AND l.status = 'active') ORDER BY id"
+            " (SELECT 1 FROM leases l WHERE l.issue_id = issues.id AND l.status = 'active')"
         )
-        return self._rows(Issue, rest, [*values, scope.project.id])
+        return self._rows(Issue, rest, [*values, scope.project.id], _BY_ID)
 
     def own_leases(self, scope: Scope, agent_id: str) -> list[Lease]:
         where, values = self._in(scope)
-        rest = (
-            f"WHERE {where} AND agent_id = ? AND status = 'active' AND {_NOT_ARCHIVED.format('')}"
-            " ORDER BY acquired_at DESC, epoch DESC, id"
-        )
-        return self._rows(Lease, rest, [*values, agent_id, scope.project.id])
+        rest = f"WHERE {where} AND agent_id = ? AND status = 'active' AND {_NOT_ARCHIVED.format('')}"
+        return self._rows(Lease, rest, [*values, agent_id, scope.project.id], _newest_claim)
 
     def routes(self, project_id: str, campaign_id: str | None) -> list[str]:
         sql = (
@@ -581,13 +583,13 @@ class Writing(Reading):
 
     def rank_due(self, scope: Scope, at_ms: int) -> list[Issue]:
         where, values = self._in(scope)
-        rest = f"WHERE {where} AND status = 'ready' AND rank_due_at IS NOT NULL AND rank_due_at <= ? ORDER BY id"
-        return self._rows(Issue, rest, [*values, at_ms])
+        rest = f"WHERE {where} AND status = 'ready' AND rank_due_at IS NOT NULL AND rank_due_at <= ?"
+        return self._rows(Issue, rest, [*values, at_ms], _BY_ID)
 
     def promotable(self, scope: Scope) -> list[Issue]:
         where, values = self._in(scope)
-        rest = f"WHERE {where} AND promotable = 1 AND {_RUNNING} ORDER BY {_CLAIM_ORDER}"
-        return self._rows(Issue, rest, [*values, scope.project.id])
+        rest = f"WHERE {where} AND promotable = 1 AND {_RUNNING}"
+        return self._rows(Issue, rest, [*values, scope.project.id], _first_to_claim)
 
     def pending(self, scope: Scope, *, limit: int) -> list[Issue]:
         where, values = self._in(scope)
@@ -609,8 +611,8 @@ class Writing(Reading):
         return self._rows(Issue, rest, [campaign_id, campaign_id, *statuses])
 
     def active_artifacts(self, run_ids: Sequence[str]) -> list[Artifact]:
-        rest = f"WHERE status = 'active' AND run_id IN ({_marks(run_ids)}) ORDER BY created_at, id"
-        return self._rows(Artifact, rest, run_ids)
+        rest = f"WHERE status = 'active' AND run_id IN ({_marks(run_ids)})"
+        return self._rows(Artifact, rest, run_ids, _BY_AGE)
 
     def unknown_milestones(self, project_id: str, ids: Sequence[str]) -> list[str]:
         sql = "SELECT 1 FROM milestones WHERE id = ? AND project_id = ?"
@@ -620,6 +622,22 @@ class Writing(Reading):
         sql = "SELECT verb, input, answer FROM requests WHERE project_id = ? AND request_id = ?"
         found = self._db.ask(sql, [project_id, request_id])
         return cast("tuple[str, str, str]", found[0]) if found else None
+
+
+_BY_ID: Final = attrgetter("id")
+_BY_AGE: Final = attrgetter("created_at", "id")
+_BY_CLAIM: Final = attrgetter("acquired_at", "id")
+_AS_PLANNED: Final = attrgetter("created_at", "position", "id")
+
+
+def _first_to_claim(issue: Issue) -> tuple[object, ...]:
+    """`_CLAIM_ORDER`, for what is few."""
+    deadline = _NO_DEADLINE if issue.deadline_at is None else issue.deadline_at
+    return issue.rank, deadline, issue.created_at, issue.position, issue.id
+
+
+def _newest_claim(lease: Lease) -> tuple[object, ...]:
+    return -lease.acquired_at, -lease.epoch, lease.id
 
 
 _TABLES: Final[dict[type, str]] = {
