@@ -23,7 +23,7 @@ from phelix_core.errors import (
     QueueCorrupt,
     QueueIncompatible,
 )
-from phelix_core.frozen import members_of
+from phelix_core.frozen import maker_of, members_of
 from phelix_core.mounts import remote_kind
 from phelix_core.queue.journal import CITED, SEQ, Event, Insert, RowChange, Update
 from phelix_core.queue.model import (
@@ -300,8 +300,13 @@ _COLUMNS: Final[dict[type, str]] = {
 }
 
 
-def _made(kind: type[_Model], row: Sequence[Any]) -> _Model:
-    return kind(**dict(zip((name for name, _ in members_of(kind)), row, strict=True)))
+_MAKERS: Final[dict[type, Callable[[Sequence[Any]], Any]]] = {}
+
+
+def _maker(kind: type[_Model]) -> Callable[[Sequence[Any]], _Model]:
+    if kind not in _MAKERS:
+        _MAKERS[kind] = maker_of(kind)
+    return _MAKERS[kind]
 
 
 class Reading:
@@ -315,7 +320,11 @@ class Reading:
     ) -> list[_Model]:
         """Rows of a table; what is few is put in `order` here: setting up a sort costs the engine more than a look."""
         table = _TABLES[cast("type", kind)]
-        rows = [_made(kind, row) for row in self._db.ask(f"SELECT {_COLUMNS[kind]} FROM {table} {rest}", values)]
+        found = self._db.ask(f"SELECT {_COLUMNS[kind]} FROM {table} {rest}", values)
+        if not found:
+            return []
+        make = _maker(kind)
+        rows = [make(row) for row in found]
         if order is not None and len(rows) > 1:
             rows.sort(key=order)
         return rows
@@ -524,29 +533,26 @@ class Writing(Reading):
 
     def _apply(self, change: Insert | Update, seq: int, event_id: str) -> list[Any]:
         if isinstance(change, Insert):
-            row = {name: _filled(value, seq, event_id) for name, value in change.row.items()}
+            row = _filled(change.row, seq, event_id)
             self._db.ask(_insertion(change.table, tuple(row)), list(row.values()))
             return ["+", change.table, row]
-        put = {name: _filled(value, seq, event_id) for name, value in change.set.items()}
-        done = self._db.ask(
-            _updating(change.table, tuple(put), tuple(change.guard)), [*put.values(), change.id, *change.guard.values()]
-        )
-        if not done:
+        put = _filled(change.set, seq, event_id)
+        sql = _updating(change.table, tuple(put), tuple(change.guard))
+        if not self._db.change(sql, [*put.values(), change.id, *change.guard.values()]):
             raise LeaseConflict(details={"row": change.id})
         return ["~", change.table, change.id, put]
 
     def suspects(self, scope: Scope, now: Moment) -> list[tuple[Lease, Issue]]:
-        where, values = self._in(scope, "l.")
-        sql = (
-            f"SELECT {_columns(Lease, 'l.')}, {_columns(Issue, 'i.')} FROM leases l JOIN issues i ON i.id = l.issue_id"
-            f" WHERE {where} AND l.status = 'active' AND {_NOT_ARCHIVED.format('l.')} AND ("
-            " i.status <> 'in_progress' OR l.boot <> ? OR l.boot = '' OR l.deadline_mono IS NULL"
-            " OR l.deadline_mono <= ? OR l.checkpoint_mono IS NULL OR l.checkpoint_mono <= ? - l.freshness_ms)"
+        where, values = self._in(scope)
+        rest = (
+            f"WHERE {where} AND status = 'active' AND {_NOT_ARCHIVED.format('')} AND ("
+            " boot <> ? OR boot = '' OR deadline_mono IS NULL OR deadline_mono <= ?"
+            " OR checkpoint_mono IS NULL OR checkpoint_mono <= ? - freshness_ms"
+            " OR (SELECT i.status FROM issues i WHERE i.id = leases.issue_id) <> 'in_progress')"
         )
-        rows = self._db.ask(sql, [*values, scope.project.id, now.boot, now.mono_ms, now.mono_ms])
-        width = len(members_of(Lease))
-        found = [(_made(Lease, row[:width]), _made(Issue, row[width:])) for row in rows]
-        return sorted(found, key=lambda pair: (pair[0].acquired_at, pair[0].id))
+        asked = [*values, scope.project.id, now.boot, now.mono_ms, now.mono_ms]
+        found = ((lease, self.issue(lease.issue_id)) for lease in self._rows(Lease, rest, asked, _BY_CLAIM))
+        return [(lease, issue) for lease, issue in found if issue is not None]
 
     def strays(self, scope: Scope) -> list[Issue]:
         where, values = self._in(scope)
@@ -562,17 +568,13 @@ class Writing(Reading):
         return self._rows(Lease, rest, [*values, agent_id, scope.project.id], _newest_claim)
 
     def routes(self, project_id: str, campaign_id: str | None) -> list[str]:
-        sql = (
-            "WITH RECURSIVE lane(route) AS ("
-            " SELECT (SELECT route FROM issues WHERE project_id = ?1 AND campaign_id IS ?2 AND status = 'ready'"
-            "  ORDER BY route LIMIT 1)"
-            " UNION ALL"
-            " SELECT (SELECT i.route FROM issues i WHERE i.project_id = ?1 AND i.campaign_id IS ?2"
-            "  AND i.status = 'ready' AND i.route > lane.route ORDER BY i.route LIMIT 1)"
-            " FROM lane WHERE lane.route IS NOT NULL)"
-            " SELECT route FROM lane WHERE route IS NOT NULL"
-        )
-        return [str(row[0]) for row in self._db.ask(sql, [project_id, campaign_id])]
+        ready = "SELECT route FROM issues WHERE project_id = ? AND campaign_id IS ? AND status = 'ready'"
+        found = self._db.ask(f"{ready} ORDER BY route LIMIT 1", [project_id, campaign_id])
+        routes: list[str] = []
+        while found:
+            routes.append(str(found[0][0]))
+            found = self._db.ask(f"{ready} AND route > ? ORDER BY route LIMIT 1", [project_id, campaign_id, routes[-1]])
+        return routes
 
     def first_ready(self, project_id: str, campaign_id: str | None, route: str, limit: int) -> list[Issue]:
         rest = (
@@ -673,19 +675,23 @@ def _updating(table: str, names: tuple[str, ...], guards: tuple[str, ...]) -> st
     if key not in _SQL:
         put = ", ".join(f"{name} = ?" for name in names)
         held = "".join(f" AND {name} IS ?" for name in guards)
-        _SQL[key] = f"UPDATE {table} SET {put} WHERE id = ?{held} RETURNING 1"
+        _SQL[key] = f"UPDATE {table} SET {put} WHERE id = ?{held}"
     return _SQL[key]
 
 
-def _filled(value: Any, seq: int, event_id: str) -> Any:
-    if value is SEQ:
-        return seq
-    return _compact([event_id]) if value is CITED else value
+def _filled(row: Mapping[str, Any], seq: int, event_id: str) -> Mapping[str, Any]:
+    """The row, with what only the store knows in the place of the words for it."""
+    if SEQ not in row.values() and CITED not in row.values():
+        return row
+    known = {SEQ: seq, CITED: _compact([event_id])}
+    return {name: known.get(value, value) for name, value in row.items()}
+
+
+_encoded: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def _compact(value: Any) -> str:
-    members: Any = dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else value
-    return json.dumps(members, ensure_ascii=False, separators=(",", ":"))
+    return _encoded(dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else value)
 
 
 def replay(db: Database, events: Sequence[StoredEvent]) -> None:
