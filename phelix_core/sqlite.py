@@ -78,6 +78,11 @@ class Database:
         except apsw.Error as error:
             raise _unusable(error) from None
 
+    def change(self, sql: str, values: Sequence[Value] = ()) -> int:
+        """Carry out one statement that answers no rows; says how many it changed."""
+        self.ask(sql, values)
+        return cast("int", self._connection.changes())
+
     def many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
         """One statement for each of `rows`, inside a transaction of the caller's."""
         try:

@@ -10,6 +10,7 @@ import os
 from _thread import RLock
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from operator import attrgetter
 from stat import S_ISREG
 from typing import Any, Final, NoReturn, TypeVar, cast
 
@@ -22,7 +23,7 @@ from phelix_core.errors import (
     QueueCorrupt,
     QueueIncompatible,
 )
-from phelix_core.frozen import members_of
+from phelix_core.frozen import maker_of, members_of
 from phelix_core.mounts import remote_kind
 from phelix_core.queue.journal import CITED, SEQ, Event, Insert, RowChange, Update
 from phelix_core.queue.model import (
@@ -49,7 +50,8 @@ APPLICATION_ID: Final = 0x50484C58
 VERSION: Final = 1
 _SCHEMA: Final = "schema.sql"
 _NEW_FILE: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-_CLAIM_ORDER: Final = "rank, ifnull(deadline_at, 9223372036854775807), created_at, position, id"
+_NO_DEADLINE: Final = 9_223_372_036_854_775_807
+_CLAIM_ORDER: Final = f"rank, ifnull(deadline_at, {_NO_DEADLINE}), created_at, position, id"
 _NOT_ARCHIVED: Final = (
     "({0}campaign_id IS NULL OR {0}campaign_id NOT IN"
     " (SELECT id FROM campaigns WHERE project_id = ? AND status = 'archived'))"
@@ -358,8 +360,13 @@ _COLUMNS: Final[dict[type, str]] = {
 }
 
 
-def _made(kind: type[_Model], row: Sequence[Any]) -> _Model:
-    return kind(**dict(zip((name for name, _ in members_of(kind)), row, strict=True)))
+_MAKERS: Final[dict[type, Callable[[Sequence[Any]], Any]]] = {}
+
+
+def _maker(kind: type[_Model]) -> Callable[[Sequence[Any]], _Model]:
+    if kind not in _MAKERS:
+        _MAKERS[kind] = maker_of(kind)
+    return _MAKERS[kind]
 
 
 class Reading:
@@ -368,9 +375,19 @@ class Reading:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def _rows(self, kind: type[_Model], rest: str, values: Sequence[Any] = ()) -> list[_Model]:
+    def _rows(
+        self, kind: type[_Model], rest: str, values: Sequence[Any] = (), order: Callable[[_Model], Any] | None = None
+    ) -> list[_Model]:
+        """Rows of a table; what is few is put in `order` here: setting up a sort costs the engine more than a look."""
         table = _TABLES[cast("type", kind)]
-        return [_made(kind, row) for row in self._db.ask(f"SELECT {_COLUMNS[kind]} FROM {table} {rest}", values)]
+        found = self._db.ask(f"SELECT {_COLUMNS[kind]} FROM {table} {rest}", values)
+        if not found:
+            return []
+        make = _maker(kind)
+        rows = [make(row) for row in found]
+        if order is not None and len(rows) > 1:
+            rows.sort(key=order)
+        return rows
 
     def _one(self, kind: type[_Model], rest: str, values: Sequence[Any]) -> _Model | None:
         return next(iter(self._rows(kind, rest, values)), None)
@@ -385,15 +402,15 @@ class Reading:
 
     def projects(self, word: str | None = None) -> list[Project]:
         if word is None:
-            return self._rows(Project, "ORDER BY created_at, id")
+            return self._rows(Project, "", (), _BY_AGE)
         for column in ("id", "key", "name"):
-            if found := self._rows(Project, f"WHERE {column} = ? ORDER BY created_at, id", [word]):
+            if found := self._rows(Project, f"WHERE {column} = ?", [word], _BY_AGE):
                 return found
         return []
 
     def campaigns(self, project_id: str, word: str | None = None) -> list[Campaign]:
         if word is None:
-            return self._rows(Campaign, "WHERE project_id = ? ORDER BY created_at, id", [project_id])
+            return self._rows(Campaign, "WHERE project_id = ?", [project_id], _BY_AGE)
         for column in ("id", "name"):
             if found := self._rows(Campaign, f"WHERE project_id = ? AND {column} = ?", [project_id, word]):
                 return found
@@ -436,8 +453,8 @@ class Reading:
 
     def active_leases(self, scope: Scope) -> list[Lease]:
         where, values = self._in(scope)
-        rest = f"WHERE {where} AND status = 'active' AND {_NOT_ARCHIVED.format('')} ORDER BY acquired_at, id"
-        return self._rows(Lease, rest, [*values, scope.project.id])
+        rest = f"WHERE {where} AND status = 'active' AND {_NOT_ARCHIVED.format('')}"
+        return self._rows(Lease, rest, [*values, scope.project.id], _BY_CLAIM)
 
     def leases_with_records(self, after: str, limit: int) -> list[Lease]:
         return self._rows(
@@ -455,7 +472,7 @@ class Reading:
         return self._rows(Checkpoint, "WHERE issue_id = ? ORDER BY seq DESC LIMIT ?", [issue_id, limit])
 
     def artifacts_of(self, issue_id: str) -> list[Artifact]:
-        return self._rows(Artifact, "WHERE issue_id = ? ORDER BY created_at, id", [issue_id])
+        return self._rows(Artifact, "WHERE issue_id = ?", [issue_id], _BY_AGE)
 
     def events_of(self, issue_id: str, *, limit: int) -> list[StoredEvent]:
         return self._rows(StoredEvent, "WHERE issue_id = ? ORDER BY seq DESC LIMIT ?", [issue_id, limit])
@@ -474,11 +491,8 @@ class Reading:
         return cast("list[tuple[str, str]]", self._db.ask(sql, [issue_id]))
 
     def dependents(self, issue_id: str) -> list[Issue]:
-        rest = (
-            "WHERE id IN (SELECT issue_id FROM issue_dependencies WHERE depends_on = ?)"
-            " ORDER BY created_at, position, id"
-        )
-        return self._rows(Issue, rest, [issue_id])
+        rest = "WHERE id IN (SELECT issue_id FROM issue_dependencies WHERE depends_on = ?)"
+        return self._rows(Issue, rest, [issue_id], _AS_PLANNED)
 
     def milestone_dependencies(self, milestone_id: str) -> list[str]:
         sql = (
@@ -524,8 +538,8 @@ class Reading:
 
     def needing_recovery(self, scope: Scope) -> list[Issue]:
         where, values = self._in(scope)
-        rest = f"WHERE {where} AND status = 'needs_recovery' AND {_NOT_ARCHIVED.format('')} ORDER BY {_CLAIM_ORDER}"
-        return self._rows(Issue, rest, [*values, scope.project.id])
+        rest = f"WHERE {where} AND status = 'needs_recovery' AND {_NOT_ARCHIVED.format('')}"
+        return self._rows(Issue, rest, [*values, scope.project.id], _first_to_claim)
 
 
 class Writing(Reading):
@@ -587,58 +601,48 @@ class Writing(Reading):
 
     def _apply(self, change: Insert | Update, seq: int, event_id: str) -> list[Any]:
         if isinstance(change, Insert):
-            row = {name: _filled(value, seq, event_id) for name, value in change.row.items()}
+            row = _filled(change.row, seq, event_id)
             self._db.ask(_insertion(change.table, tuple(row)), list(row.values()))
             return ["+", change.table, row]
-        put = {name: _filled(value, seq, event_id) for name, value in change.set.items()}
-        done = self._db.ask(
-            _updating(change.table, tuple(put), tuple(change.guard)), [*put.values(), change.id, *change.guard.values()]
-        )
-        if not done:
+        put = _filled(change.set, seq, event_id)
+        sql = _updating(change.table, tuple(put), tuple(change.guard))
+        if not self._db.change(sql, [*put.values(), change.id, *change.guard.values()]):
             raise LeaseConflict(details={"row": change.id})
         return ["~", change.table, change.id, put]
 
     def suspects(self, scope: Scope, now: Moment) -> list[tuple[Lease, Issue]]:
-        where, values = self._in(scope, "l.")
-        sql = (
-            f"SELECT {_columns(Lease, 'l.')}, {_columns(Issue, 'i.')} FROM leases l JOIN issues i ON i.id = l.issue_id"
-            f" WHERE {where} AND l.status = 'active' AND {_NOT_ARCHIVED.format('l.')} AND ("
-            " i.status <> 'in_progress' OR l.boot <> ? OR l.boot = '' OR l.deadline_mono IS NULL"
-            " OR l.deadline_mono <= ? OR l.checkpoint_mono IS NULL OR l.checkpoint_mono <= ? - l.freshness_ms)"
-            " ORDER BY l.acquired_at, l.id"
+        where, values = self._in(scope)
+        rest = (
+            f"WHERE {where} AND status = 'active' AND {_NOT_ARCHIVED.format('')} AND ("
+            " boot <> ? OR boot = '' OR deadline_mono IS NULL OR deadline_mono <= ?"
+            " OR checkpoint_mono IS NULL OR checkpoint_mono <= ? - freshness_ms"
+            " OR (SELECT i.status FROM issues i WHERE i.id = leases.issue_id) <> 'in_progress')"
         )
-        rows = self._db.ask(sql, [*values, scope.project.id, now.boot, now.mono_ms, now.mono_ms])
-        width = len(members_of(Lease))
-        return [(_made(Lease, row[:width]), _made(Issue, row[width:])) for row in rows]
+        asked = [*values, scope.project.id, now.boot, now.mono_ms, now.mono_ms]
+        found = ((lease, self.issue(lease.issue_id)) for lease in self._rows(Lease, rest, asked, _BY_CLAIM))
+        return [(lease, issue) for lease, issue in found if issue is not None]
 
     def strays(self, scope: Scope) -> list[Issue]:
         where, values = self._in(scope)
         rest = (
             f"WHERE {where} AND status = 'in_progress' AND {_NOT_ARCHIVED.format('')} AND NOT EXISTS"
-            " (SELECT 1 FROM leases l WHERE l.issue_id = issues.id AND l.status = 'active') ORDER BY id"
+            " (SELECT 1 FROM leases l WHERE l.issue_id = issues.id AND l.status = 'active')"
         )
-        return self._rows(Issue, rest, [*values, scope.project.id])
+        return self._rows(Issue, rest, [*values, scope.project.id], _BY_ID)
 
     def own_leases(self, scope: Scope, agent_id: str) -> list[Lease]:
         where, values = self._in(scope)
-        rest = (
-            f"WHERE {where} AND agent_id = ? AND status = 'active' AND {_NOT_ARCHIVED.format('')}"
-            " ORDER BY acquired_at DESC, epoch DESC, id"
-        )
-        return self._rows(Lease, rest, [*values, agent_id, scope.project.id])
+        rest = f"WHERE {where} AND agent_id = ? AND status = 'active' AND {_NOT_ARCHIVED.format('')}"
+        return self._rows(Lease, rest, [*values, agent_id, scope.project.id], _newest_claim)
 
     def routes(self, project_id: str, campaign_id: str | None) -> list[str]:
-        sql = (
-            "WITH RECURSIVE lane(route) AS ("
-            " SELECT (SELECT route FROM issues WHERE project_id = ?1 AND campaign_id IS ?2 AND status = 'ready'"
-            "  ORDER BY route LIMIT 1)"
-            " UNION ALL"
-            " SELECT (SELECT i.route FROM issues i WHERE i.project_id = ?1 AND i.campaign_id IS ?2"
-            "  AND i.status = 'ready' AND i.route > lane.route ORDER BY i.route LIMIT 1)"
-            " FROM lane WHERE lane.route IS NOT NULL)"
-            " SELECT route FROM lane WHERE route IS NOT NULL"
-        )
-        return [str(row[0]) for row in self._db.ask(sql, [project_id, campaign_id])]
+        ready = "SELECT route FROM issues WHERE project_id = ? AND campaign_id IS ? AND status = 'ready'"
+        found = self._db.ask(f"{ready} ORDER BY route LIMIT 1", [project_id, campaign_id])
+        routes: list[str] = []
+        while found:
+            routes.append(str(found[0][0]))
+            found = self._db.ask(f"{ready} AND route > ? ORDER BY route LIMIT 1", [project_id, campaign_id, routes[-1]])
+        return routes
 
     def first_ready(self, project_id: str, campaign_id: str | None, route: str, limit: int) -> list[Issue]:
         rest = (
@@ -649,13 +653,13 @@ class Writing(Reading):
 
     def rank_due(self, scope: Scope, at_ms: int) -> list[Issue]:
         where, values = self._in(scope)
-        rest = f"WHERE {where} AND status = 'ready' AND rank_due_at IS NOT NULL AND rank_due_at <= ? ORDER BY id"
-        return self._rows(Issue, rest, [*values, at_ms])
+        rest = f"WHERE {where} AND status = 'ready' AND rank_due_at IS NOT NULL AND rank_due_at <= ?"
+        return self._rows(Issue, rest, [*values, at_ms], _BY_ID)
 
     def promotable(self, scope: Scope) -> list[Issue]:
         where, values = self._in(scope)
-        rest = f"WHERE {where} AND promotable = 1 AND {_RUNNING} ORDER BY {_CLAIM_ORDER}"
-        return self._rows(Issue, rest, [*values, scope.project.id])
+        rest = f"WHERE {where} AND promotable = 1 AND {_RUNNING}"
+        return self._rows(Issue, rest, [*values, scope.project.id], _first_to_claim)
 
     def pending(self, scope: Scope, *, limit: int) -> list[Issue]:
         where, values = self._in(scope)
@@ -681,8 +685,8 @@ class Writing(Reading):
         return self._rows(Issue, rest, [campaign_id, campaign_id, *statuses])
 
     def active_artifacts(self, lease_id: str) -> list[Artifact]:
-        rest = "WHERE status = 'active' AND run_id IN (SELECT id FROM runs WHERE lease_id = ?) ORDER BY created_at, id"
-        return self._rows(Artifact, rest, [lease_id])
+        rest = "WHERE status = 'active' AND run_id IN (SELECT id FROM runs WHERE lease_id = ?)"
+        return self._rows(Artifact, rest, [lease_id], _BY_AGE)
 
     def unknown_milestones(self, project_id: str, ids: Sequence[str]) -> list[str]:
         sql = "SELECT 1 FROM milestones WHERE id = ? AND project_id = ?"
@@ -692,6 +696,22 @@ class Writing(Reading):
         sql = "SELECT verb, input, answer FROM requests WHERE project_id = ? AND request_id = ?"
         found = self._db.ask(sql, [project_id, request_id])
         return cast("tuple[str, str, str]", found[0]) if found else None
+
+
+_BY_ID: Final = attrgetter("id")
+_BY_AGE: Final = attrgetter("created_at", "id")
+_BY_CLAIM: Final = attrgetter("acquired_at", "id")
+_AS_PLANNED: Final = attrgetter("created_at", "position", "id")
+
+
+def _first_to_claim(issue: Issue) -> tuple[object, ...]:
+    """`_CLAIM_ORDER`, for what is few."""
+    deadline = _NO_DEADLINE if issue.deadline_at is None else issue.deadline_at
+    return issue.rank, deadline, issue.created_at, issue.position, issue.id
+
+
+def _newest_claim(lease: Lease) -> tuple[object, ...]:
+    return -lease.acquired_at, -lease.epoch, lease.id
 
 
 _TABLES: Final[dict[type, str]] = {
@@ -727,19 +747,23 @@ def _updating(table: str, names: tuple[str, ...], guards: tuple[str, ...]) -> st
     if key not in _SQL:
         put = ", ".join(f"{name} = ?" for name in names)
         held = "".join(f" AND {name} IS ?" for name in guards)
-        _SQL[key] = f"UPDATE {table} SET {put} WHERE id = ?{held} RETURNING 1"
+        _SQL[key] = f"UPDATE {table} SET {put} WHERE id = ?{held}"
     return _SQL[key]
 
 
-def _filled(value: Any, seq: int, event_id: str) -> Any:
-    if value is SEQ:
-        return seq
-    return _compact([event_id]) if value is CITED else value
+def _filled(row: Mapping[str, Any], seq: int, event_id: str) -> Mapping[str, Any]:
+    """The row, with what only the store knows in the place of the words for it."""
+    if SEQ not in row.values() and CITED not in row.values():
+        return row
+    known = {SEQ: seq, CITED: _compact([event_id])}
+    return {name: known.get(value, value) for name, value in row.items()}
+
+
+_encoded: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def _compact(value: Any) -> str:
-    members: Any = dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else value
-    return json.dumps(members, ensure_ascii=False, separators=(",", ":"))
+    return _encoded(dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else value)
 
 
 def replay(db: Database, events: Sequence[StoredEvent]) -> None:
