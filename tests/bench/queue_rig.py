@@ -114,7 +114,13 @@ class Rig:
         """An operator puts stale work back."""
         return self.do(
             lambda ledger: upkeep.resolve(
-                ledger, scope(ledger), issue_id, resolution="requeue", reason="its agent died", next_step=None, if_epoch=None
+                ledger,
+                scope(ledger),
+                issue_id,
+                resolution="requeue",
+                reason="its agent died",
+                next_step=None,
+                if_epoch=None,
             )
         )
 
