@@ -17,7 +17,6 @@ from tests.canaries import CANARIES
 from tests.core.queue.desk import HOST, REPORT, Desk, milestone, work
 from tests.rig import FixedClock, Phelix, bytes_of, did, environment, refused
 
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 WRITES: list[tuple[str, dict[str, Any]]] = [
     ("init", {"name": "lab"}),
     ("claim", HOST),
