@@ -10,7 +10,7 @@ import os
 from _thread import RLock
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from stat import S_ISREG
+from stat import S_ISDIR, S_ISREG, S_ISVTX
 from typing import Any, Final, NoReturn, TypeVar, cast
 
 from phelix_core.clock import Clock, Moment, moment_of
@@ -22,6 +22,7 @@ from phelix_core.errors import (
     QueueCorrupt,
     QueueIncompatible,
 )
+from phelix_core.files import Folder
 from phelix_core.frozen import members_of
 from phelix_core.mounts import remote_kind
 from phelix_core.queue.journal import CITED, SEQ, Event, Insert, RowChange, Update
@@ -39,7 +40,7 @@ from phelix_core.queue.model import (
     Workspace,
 )
 from phelix_core.queue.store import Recorded, Watch
-from phelix_core.sqlite import MEMORY, Database, DatabaseRefused, DatabaseUnusable, Row
+from phelix_core.sqlite import MEMORY, Database, DatabaseRefused, DatabaseUnusable, Row, patiently
 
 _Answer = TypeVar("_Answer")
 _Model = TypeVar("_Model")
@@ -61,8 +62,10 @@ _RUNNING: Final = (
 class SqliteQueue:
     """One queue file; a connection is opened at the first question and kept, one thread at a time uses it."""
 
-    def __init__(self, path: str, clock: Clock) -> None:
+    def __init__(self, path: str, clock: Clock, *, own_folder: bool = False) -> None:
+        """`own_folder` says that the folder around it is ours too, and is to be as private as the file."""
         self.path = path
+        self._own_folder = own_folder
         self._clock = clock
         self._turn = RLock()
         self._reader: Database | None = None
@@ -110,7 +113,7 @@ class SqliteQueue:
     ) -> tuple[_Answer, list[Recorded]]:
         """What `write` would record, taken back again; a queue that is not there yet is rehearsed in memory."""
         kept: list[tuple[_Answer, list[Recorded]]] = []
-        if create and self.path != MEMORY and not os.path.lexists(self.path):
+        if create and self.path != MEMORY and _is_blank(self.path):
             return SqliteQueue(MEMORY, self._clock).rehearse(body, via)
         try:
             with self._turn, self._reported():
@@ -179,6 +182,10 @@ class SqliteQueue:
     def _opened(self, *, read_only: bool, create: bool = False) -> Database:
         if self.path != MEMORY:
             self._require_file(read_only=read_only, create=create)
+        return patiently(lambda: self._opened_once(read_only=read_only, create=create), self._clock)
+
+    def _opened_once(self, *, read_only: bool, create: bool) -> Database:
+        """The opening sequence; any step of it may find the file locked by one who makes it at the same moment."""
         try:
             db = Database(self.path, self._clock, read_only=read_only, keep_wal=not read_only)
         except DatabaseUnusable as error:
@@ -186,7 +193,7 @@ class SqliteQueue:
         try:
             db.script("PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF;")
             if not read_only:
-                self._prepare(db)
+                self._prepare(db, create=create)
             self._require_ours(db)
         except DatabaseUnusable as error:
             db.close()
@@ -202,24 +209,34 @@ class SqliteQueue:
         try:
             exists = _is_there(self.path)
             if not exists and not create:
-                raise NotFound("There is no queue here.", hint="`phelix queue init NAME` makes one.")
+                raise _no_queue()
             if system := remote_kind(folder):
                 raise FilesystemError(
                     f"The queue's folder is on a network file system ({system}); SQLite cannot share one there.",
                     hint="Put the queue on a local disk: --queue or PHELIX_QUEUE names the file.",
                 )
             if not exists:
-                os.makedirs(folder, mode=0o700, exist_ok=True)
-                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
-            elif not read_only:
-                self._tighten()
+                if not os.path.isdir(folder):
+                    Folder(folder, self._clock).prepare()
+                made = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+                try:
+                    os.fchmod(made, 0o600)  # whatever the umask took away
+                finally:
+                    os.close(made)
+            if not read_only:
+                self._tighten(folder)
         except FileExistsError:
             return  # somebody else has just made it
         except OSError as error:
             raise FilesystemError(f"The queue cannot be opened: {os.strerror(error.errno or 0)}.") from None
 
-    def _tighten(self) -> None:
-        """Close modes that let others in, of the file and of the two beside it."""
+    def _tighten(self, folder: str) -> None:
+        """Close modes that let others in: of the file, of the two beside it, of the folder where it is ours alone."""
+        if self._own_folder:
+            found = os.lstat(folder)
+            shared = found.st_mode & S_ISVTX or found.st_uid != os.geteuid()
+            if found.st_mode & 0o077 and S_ISDIR(found.st_mode) and not shared:
+                os.chmod(folder, 0o700)
         for suffix in ("", "-wal", "-shm"):
             try:
                 found = os.lstat(self.path + suffix)
@@ -230,22 +247,24 @@ class SqliteQueue:
             except PermissionError:
                 continue  # another user's file: opening it will tell
 
-    def _prepare(self, db: Database) -> None:
+    def _prepare(self, db: Database, *, create: bool) -> None:
         """The write-ahead log, and the schema in a new file; several processes may come here at once."""
-        if db.ask("PRAGMA application_id")[0][0] == 0 and not db.ask("SELECT 1 FROM sqlite_schema LIMIT 1"):
-            if db.ask("PRAGMA user_version")[0][0] != 0:
-                return
-            db.patiently("PRAGMA journal_mode=WAL")
-            with db.immediate():
-                if not db.ask("SELECT 1 FROM sqlite_schema LIMIT 1"):
+        if _holds_nothing(db):
+            if not create and self.path != MEMORY:
+                raise _no_queue()
+            db.ask("PRAGMA journal_mode=WAL")
+            with db.immediate(deadline_s=0):
+                if _holds_nothing(db):
                     with open(os.path.join(os.path.dirname(__file__), _SCHEMA), encoding="utf-8") as file:
                         db.script(file.read())
                     db.script(f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={VERSION};")
         elif db.ask("PRAGMA application_id")[0][0] == APPLICATION_ID:
-            db.patiently("PRAGMA journal_mode=WAL")
+            db.ask("PRAGMA journal_mode=WAL")
         db.script("PRAGMA synchronous=FULL; PRAGMA secure_delete=ON; PRAGMA journal_size_limit=67108864;")
 
     def _require_ours(self, db: Database) -> None:
+        if _holds_nothing(db):
+            raise _no_queue()
         application, version = db.ask("PRAGMA application_id")[0][0], db.ask("PRAGMA user_version")[0][0]
         if application != APPLICATION_ID:
             raise QueueIncompatible(
@@ -277,6 +296,21 @@ def _is_there(path: str) -> bool:
     except FileNotFoundError:
         return False
     return True
+
+
+def _is_blank(path: str) -> bool:
+    """Whether a queue is still to be made here: a maker that was killed leaves an empty file."""
+    return not _is_there(path) or os.lstat(path).st_size == 0
+
+
+def _holds_nothing(db: Database) -> bool:
+    """Whether the file is as it was made: no schema, and nobody's marks."""
+    marks = (db.ask(f"PRAGMA {name}")[0][0] for name in ("application_id", "user_version"))
+    return not db.ask("SELECT 1 FROM sqlite_schema LIMIT 1") and not any(marks)
+
+
+def _no_queue() -> NotFound:
+    return NotFound("There is no queue here.", hint="`phelix queue init NAME` makes one.")
 
 
 class _TakenBack(Exception):
