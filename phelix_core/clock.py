@@ -50,7 +50,9 @@ def moment_of(clock: Clock) -> Moment:
 
 
 class SystemClock:
-    """The machine's clocks."""
+    """The machine's clocks; no process outlives the boot that it began in, so its id is read once."""
+
+    _boot: str | None = None
 
     def now_ms(self) -> int:
         """Milliseconds since 1970-01-01 UTC by the wall clock."""
@@ -66,11 +68,13 @@ class SystemClock:
 
     def boot(self) -> str:
         """The kernel's id of this boot, where it tells one; without, the wall clock decides about leases."""
-        try:
-            with open(_BOOT_ID_FILE, encoding="ascii") as file:
-                return file.read().strip()
-        except OSError:
-            return UNKNOWN_BOOT
+        if self._boot is None:
+            try:
+                with open(_BOOT_ID_FILE, encoding="ascii") as file:
+                    self._boot = file.read().strip()
+            except OSError:
+                self._boot = UNKNOWN_BOOT
+        return self._boot
 
 
 def iso(ms: int) -> str:

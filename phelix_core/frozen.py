@@ -7,7 +7,8 @@ The standard decorator compiles six methods a class, about 0.9 ms each in every 
 `__dataclass_fields__` are those of the standard decorator, made when somebody asks.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from operator import attrgetter
 from types import NoneType
 from typing import Any, Final, TypeVar, dataclass_transform
 
@@ -51,8 +52,37 @@ def members_of(kind: type) -> tuple[tuple[str, object], ...]:
 
 def changed(value: _Made, **changes: object) -> _Made:
     """`value` with some members replaced, as `dataclasses.replace` does."""
-    kind = type(value)
-    return kind(**{name: getattr(value, name) for name, _ in members_of(kind)} | changes)
+    return type(value)(**members_in(value) | changes)
+
+
+def members_in(value: object) -> dict[str, Any]:
+    """The members of an instance by name."""
+    names, get = _getter_of(type(value))
+    return dict(zip(names, get(value), strict=True))
+
+
+def maker_of(kind: type[_Made]) -> Callable[[Sequence[object]], _Made]:
+    """A function that makes an instance of a frozen class of its members' values in order; for many of them."""
+    names = [name for name, _ in members_of(kind)]
+    known: dict[str, Any] = {f"put_{name}": vars(kind)[name].__set__ for name in names}
+    known |= {"kind": kind, "new": object.__new__}
+    lines = [f"    {', '.join(f'got_{name}' for name in names)}, = values", "    made = new(kind)"]
+    lines += [f"    put_{name}(made, got_{name})" for name in names]
+    exec("\n".join(["def make(values):", *lines, "    return made"]), known)  # noqa: S102 - names of a declaration
+    return known["make"]
+
+
+_GETTERS: Final[dict[type, tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]]] = {}
+
+
+def _getter_of(kind: type) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
+    """Names of the members, and what gets them all from an instance."""
+    known = _GETTERS.get(kind)
+    if known is None:
+        names = tuple(name for name, _ in members_of(kind))
+        get: Any = attrgetter(*names) if len(names) > 1 else _values
+        known = _GETTERS[kind] = names, get
+    return known
 
 
 def _first_init(self: object, **given: object) -> None:
@@ -67,8 +97,9 @@ def _compiled_init(kind: type) -> Callable[..., None]:
     known: dict[str, Any] = {f"put_{name}": vars(kind)[name].__set__ for name, _ in members_of(kind)}
     known |= {f"default_{name}": default for name, default in members_of(kind)}
     words = [name if default is REQUIRED else f"{name}=default_{name}" for name, default in members_of(kind)]
-    lines = [f"    put_{name}(self, {name})" for name, _ in members_of(kind)]
-    exec("\n".join([f"def __init__(self, *, {', '.join(words)}):", *lines]), known)  # noqa: S102 - names of a declaration
+    lines = [f"    put_{name}(self, {name})" for name, _ in members_of(kind)] or ["    pass"]
+    given = ", ".join(["self", *(["*"] if words else []), *words])
+    exec("\n".join([f"def __init__({given}):", *lines]), known)  # noqa: S102 - names of a declaration
     return known["__init__"]
 
 

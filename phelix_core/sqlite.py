@@ -23,9 +23,12 @@ _Answer = TypeVar("_Answer")
 
 MEMORY: Final = ":memory:"
 """The path of a database that lives as long as its connection."""
+ABSENT: Final = "absent"
+"""What `DatabaseUnusable` says of a file that is not there."""
 BUSY_DEADLINE_S: Final = 10.0
 _ONE: Final = array("i", [1])
 """An integer that has an address: file controls take one."""
+_IN_URI: Final = str.maketrans({"%": "%25", "?": "%3f", "#": "%23"})
 _SHORTEST_WAIT_S: Final = 0.0002
 _LONGEST_WAIT_S: Final = 0.004
 
@@ -41,22 +44,30 @@ class DatabaseRefused(DatabaseUnusable):
 class Database:
     """One connection; not shared between threads."""
 
-    def __init__(self, path: str, clock: Clock, *, read_only: bool = False, keep_wal: bool = False) -> None:
-        """Open `path`; with `keep_wal` a close leaves the write-ahead log, so that others may read without writing."""
+    def __init__(self, path: str, clock: Clock, *, read_only: bool = False, immutable: bool = False) -> None:
+        """Open `path`; `immutable` reads the main file alone, without a lock and without leaving a file beside it."""
         if path != MEMORY:
             _require_regular(path, may_be_absent=not read_only)
+            # A link is refused where the file should be; the folders on the way to it may be links.
+            path = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
         flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+        if immutable:
+            path, flags = f"file:{path.translate(_IN_URI)}?immutable=1", flags | apsw.SQLITE_OPEN_URI
         self._clock = clock
         try:
             self._connection: Any = apsw.Connection(path, flags=flags | apsw.SQLITE_OPEN_NOFOLLOW)
-            if keep_wal:
-                self._connection.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, _ONE.buffer_info()[0])
         except apsw.Error as error:
             raise _unusable(error) from None
 
-    def close(self) -> None:
-        """Let go of the file."""
+    def keep_log(self) -> None:
+        """Leave the write-ahead log on closing, so that others may read without writing."""
+        self._connection.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, _ONE.buffer_info()[0])
+
+    def close(self, *, as_it_was: bool = False) -> None:
+        """Let go of the file; with `as_it_was` what stands in its log stays there."""
         with suppress(apsw.Error):
+            if as_it_was:
+                self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             self._connection.close()
 
     def ask(self, sql: str, values: Sequence[Value] = ()) -> list[Row]:
@@ -67,6 +78,11 @@ class Database:
             raise StoreBusy from None
         except apsw.Error as error:
             raise _unusable(error) from None
+
+    def change(self, sql: str, values: Sequence[Value] = ()) -> int:
+        """Carry out one statement that answers no rows; says how many it changed."""
+        self.ask(sql, values)
+        return cast("int", self._connection.changes())
 
     def many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
         """One statement for each of `rows`, inside a transaction of the caller's."""
@@ -170,7 +186,7 @@ def _require_regular(path: str, *, may_be_absent: bool) -> None:
     except FileNotFoundError:
         if may_be_absent:
             return
-        raise DatabaseUnusable("absent") from None
+        raise DatabaseUnusable(ABSENT) from None
     except OSError as error:
         raise DatabaseRefused(os.strerror(error.errno or 0)) from None
     if not stat.S_ISREG(found.st_mode):

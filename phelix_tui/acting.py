@@ -10,15 +10,17 @@ from textual.binding import Binding
 
 from phelix_core.errors import SessionConflict
 from phelix_core.text import visible
-from phelix_tui.actions import SESSION_ACTIONS, Action, Target, why_not
+from phelix_tui.actions import REMOVE_VIEW, SAVE_VIEW, SESSION_ACTIONS, Action, Target, ViewTarget, why_not
 from phelix_tui.desk import Desk
 from phelix_tui.feed import Feed
 from phelix_tui.guard import GuardedApp
 from phelix_tui.messages import SnapshotPatched
 from phelix_tui.screens.confirm import CommandForm, ConfirmScreen, Outcome, Proposal, finished_line
 from phelix_tui.screens.conflict import ConflictScreen, text_of
+from phelix_tui.screens.fleet import FleetRoom
 from phelix_tui.screens.help import HelpScreen
 from phelix_tui.screens.menu import ActionMenu
+from phelix_tui.screens.views import Remove, Save, Show, ViewChoice, ViewsMenu
 
 
 class Acting:
@@ -44,7 +46,23 @@ class Acting:
 
         self._app.push_dialog(ActionMenu(title, SESSION_ACTIONS, reason), chosen)
 
-    def _fill_in(self, action: Action, target: Target) -> None:
+    def show_views(self, fleet: FleetRoom) -> None:
+        """Open the menu of saved views; what is chosen is put in force, saved or removed."""
+
+        def chosen(choice: ViewChoice | None) -> None:
+            match choice:
+                case Show(view):
+                    fleet.show_view(view.where)
+                case Save(where, taken):
+                    self._fill_in(SAVE_VIEW, ViewTarget(preset={"where": where}, about=where, taken=taken))
+                case Remove(name):
+                    self._confirm(Proposal(REMOVE_VIEW, ViewTarget(preset={"name": name}), {}))
+                case None:
+                    pass
+
+        self._app.push_dialog(ViewsMenu(self._desk, fleet.why_not_save()), chosen)
+
+    def _fill_in(self, action: Action, target: Target | ViewTarget) -> None:
         def filled(answer: Outcome | Proposal | None) -> None:
             if isinstance(answer, Proposal):
                 self._confirm(answer)
@@ -60,17 +78,17 @@ class Acting:
         """Tell what came of it."""
         if not isinstance(answer, Outcome):
             return
-        error = answer.envelope.error
-        if isinstance(error, SessionConflict):
-            self._app.run_worker(self._conflict(answer), exit_on_error=False)
+        error, target = answer.envelope.error, answer.proposal.target
+        if isinstance(error, SessionConflict) and isinstance(target, Target):
+            self._app.run_worker(self._conflict(answer, target), exit_on_error=False)
             return
         severity = "information" if error is None else "error"
         self._app.notify(finished_line(answer), severity=severity, markup=False)
 
-    async def _conflict(self, outcome: Outcome) -> None:
+    async def _conflict(self, outcome: Outcome, target: Target) -> None:
         """Show the three versions, the current one read anew."""
         proposal = outcome.proposal
-        session_id = proposal.target.session_id
+        session_id = target.session_id
         current = await self._feed.look_at(session_id)
         if current is not None:
             self._app.post_message(SnapshotPatched({session_id: current}))
@@ -83,4 +101,4 @@ class Acting:
                 self._confirm(Proposal(proposal.action, Target(session_id, current), proposal.values))
 
         reason = visible(str(outcome.envelope.failure()["message"]))
-        self._app.push_dialog(ConflictScreen(proposal, current, reason), chosen)
+        self._app.push_dialog(ConflictScreen(proposal, target, current, reason), chosen)

@@ -30,6 +30,7 @@ class Action:
     summary: str
     tier: int
     asks: str | None = None
+    done: str = "is written"
 
     @property
     def id(self) -> str:
@@ -72,6 +73,24 @@ SESSION_ACTIONS: Final = (
 )
 
 
+SAVE_VIEW: Final = Action(
+    key="s",
+    command="view save",
+    verb="Save view",
+    summary="save the current filter…",
+    tier=TERMINAL,
+    asks="name",
+)
+REMOVE_VIEW: Final = Action(
+    key="x",
+    command="view remove",
+    verb="Remove view",
+    summary="remove the view under the cursor…",
+    tier=TERMINAL,
+    done="is removed",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """The session an action is for, as it is on the screen: bound to its id and revision."""
@@ -80,14 +99,36 @@ class Target:
     found: Found
 
     @property
+    def name(self) -> str:
+        """What the action is told to be about."""
+        return self.session_id
+
+    @property
     def rev(self) -> int | None:
         """The revision on the screen; None for a record that cannot be read."""
         return None if isinstance(self.found, BadRecord) else self.found.rev
 
 
-def why_not(target: Target | None, locked: str | None) -> str | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewTarget:
+    """A saved view: what is known of it before the form is filled in, and the names that are taken.
+
+    It is guarded by the digest alone of what is shown, which is bound to the file's bytes.
+    """
+
+    preset: Mapping[str, object]
+    about: str = ""
+    taken: frozenset[str] = frozenset()
+
+    @property
+    def name(self) -> str:
+        """The view's name, where it is known already."""
+        return str(self.preset.get("name", ""))
+
+
+def why_not(target: Target | ViewTarget | None, locked: str | None) -> str | None:
     """Why nothing can be done to `target` now; None when it can. `locked` says why nothing can be done at all."""
-    if locked is not None:
+    if locked is not None or isinstance(target, ViewTarget):
         return locked
     if target is None:
         return "no session is selected"
@@ -99,7 +140,13 @@ def why_not(target: Target | None, locked: str | None) -> str | None:
     return None
 
 
-def raw_of(target: Target, values: Mapping[str, object]) -> dict[str, object]:
-    """Raw input for the command: what was filled in, for the session and revision on the screen."""
+def raw_of(target: Target | ViewTarget, values: Mapping[str, object]) -> dict[str, object]:
+    """Raw input for the command: what was filled in, for the session and revision, or the view, on the screen.
+
+    A view of a taken name is written over: the confirmation shows what was there, and says so.
+    """
     filled = {name: value for name, value in values.items() if value not in ("", ())}
+    if isinstance(target, ViewTarget):
+        replace = {"replace": True} if filled.get("name") in target.taken else {}
+        return {**target.preset, **filled, **replace}
     return {"session_id": target.session_id, **filled, "if_rev": target.rev}

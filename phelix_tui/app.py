@@ -192,6 +192,8 @@ class ConsoleApp(FittingApp[int]):
         yield SystemCommand("Help", "Show the keys that work here", self.action_help)
         if isinstance(screen, Room):
             yield SystemCommand("Act", "Open the actions on the selected session", self.action_act)
+        if screen is self.fleet:
+            yield SystemCommand("Saved views", "Show a saved view, or save the filter", self.action_views)
         yield SystemCommand("Fleet", "Go to the list of sessions", self.action_home)
         yield SystemCommand("Quit", "Leave the console", self.action_quit)
 
@@ -202,6 +204,11 @@ class ConsoleApp(FittingApp[int]):
         screen = self.screen
         if isinstance(screen, Room):
             self._acting().show_menu(self.desk.target(screen.selected_id()))
+
+    def action_views(self) -> None:
+        """Open the menu of saved views."""
+        if self.screen is self.fleet:
+            self._acting().show_views(self.fleet)
 
     def _acting(self) -> "Acting":
         from phelix_tui.acting import Acting  # noqa: PLC0415 - the dialogs are a tenth of the start

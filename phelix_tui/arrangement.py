@@ -18,14 +18,17 @@ from phelix_core.sessions.model import ACTIVE
 from phelix_core.sessions.staleness import SKEW_ALLOWED_MS
 from phelix_core.sessions.summary import SessionSummary
 from phelix_core.views.rows import STATES, BadRecord, Found, SessionRow, row_of, sort_key, state_of_found
+from phelix_tui.filtering import Filtering
 
 if TYPE_CHECKING:
-    from phelix_core.views.filter import Filterable, Query
+    from phelix_core.views.filter import Filterable
 
 Key = tuple[int, int, str]
 
 _FILTER_AGAIN_MS: Final = 5_000
 """How often a filter that looks at ages is asked anew of every record."""
+_FEW: Final = 1_000
+"""Up to so many records are asked about one by one where the filter's answers change."""
 _MOVING_FIELDS: Final = frozenset({"age", "seen", "created", "updated"})
 
 
@@ -55,11 +58,11 @@ class Arrangement:
         self._turns: list[tuple[int, str]] = []
         self._now_ms = 0
         self._filtered_ms = 0
-        self._text = ""
-        self._query: Query | None = None
+        self.filtering = Filtering()
         self._accepts: Callable[[Filterable], bool] | None = None
         self._shown: list[Key] = self._sorted
         self._members: set[str] | None = None
+        self._marked: frozenset[str] = frozenset()
         self.counts: Counter[str] = Counter()
 
     def __len__(self) -> int:
@@ -85,22 +88,52 @@ class Arrangement:
     @property
     def wanted(self) -> str:
         """The filter that rows must match; empty for all."""
-        return self._text
+        return self.filtering.wanted.text
 
     @wanted.setter
     def wanted(self, text: str) -> None:
-        """Take another filter; one that is wrong raises `FilterError`, and the one before it stays."""
-        query = self._parsed(text)
-        self._text, self._query = text, query
+        """Take another filter; one that is wrong raises `FilterError`, and the one before it stays.
+
+        What is shown stays too while a filter on references waits for what the core finds.
+        """
+        if self.filtering.want(text):
+            self._compile()
+            self._select()
+
+    def answer(self, answers: Mapping[str, frozenset[str]]) -> int:
+        """Take the ids that the core found for what the filter asks of references; how many rows come or go."""
+        changed = self.filtering.answer(answers)
+        if changed is not None and len(changed) <= _FEW:
+            self._compile()
+            return sum(map(self._asked_again, changed))
+        before = self._known.keys() if self._members is None else self._members
         self._compile()
         self._select()
+        return len(before ^ (self._known.keys() if self._members is None else self._members))
 
-    def _parsed(self, text: str) -> "Query | None":
-        if not text.strip():
-            return None
-        from phelix_core.views.filter import parse  # noqa: PLC0415 - a fleet that nobody filters starts without it
+    def _asked_again(self, session_id: str) -> bool:
+        """Ask the filter of one record anew; whether it came or went by that."""
+        key = self._keys.get(session_id)
+        if key is None:
+            return False
+        was_shown, is_shown = self._was_shown(session_id), self._is_shown(session_id)
+        self._move(key, key, was_shown=was_shown, is_shown=is_shown)
+        return was_shown != is_shown
 
-        return parse(text)
+    @property
+    def marked(self) -> frozenset[str]:
+        """The ids that are marked, which a filter may ask for."""
+        return self._marked
+
+    def mark(self, marked: frozenset[str]) -> bool:
+        """Take other marks; answers whether rows may come and go by that: the filter asks for marks."""
+        self._marked = marked
+        query = self.filtering.in_force.query
+        if query is None or not query.needs_marks:
+            return False
+        self._compile()
+        self._select()
+        return True
 
     @property
     def subjects(self) -> "dict[str, Filterable]":
@@ -122,8 +155,10 @@ class Arrangement:
             }
 
     def inherit(self, other: "Arrangement") -> None:
-        """Take over another's filter, and what it last read well of records that are bad now."""
-        self.wanted = other.wanted
+        """Take over another's marks and filter, and what it last read well of records that are bad now."""
+        self._marked, self.filtering = other.marked, other.filtering
+        self._compile()
+        self._select()
         bad = {session_id: found for session_id, found in self._known.items() if isinstance(found, BadRecord)}
         kept = {session_id: _keeping_good(other.found(session_id), found) for session_id, found in bad.items()}
         self.change(kept, self._now_ms)
@@ -135,8 +170,7 @@ class Arrangement:
     def _compile(self) -> None:
         """The filter as of now: ages in it move with the clock."""
         self._filtered_ms = self._now_ms
-        query = self._query
-        self._accepts = None if query is None else query.predicate(self._now_ms, self._stale_after_ms)
+        self._accepts = self.filtering.predicate(self._now_ms, self._stale_after_ms, self._marked)
 
     def _select(self) -> None:
         """Ask the filter of everything; from here on only what changes is asked again."""
@@ -221,9 +255,10 @@ class Arrangement:
 
     def _filter_again(self) -> int:
         """Let a filter that looks at ages see them move; answers how many rows came or went by that."""
-        if self._query is None:
+        query = self.filtering.in_force.query
+        if query is None:
             return 0
-        fields = {getattr(term, "field", "") for term in self._query.terms}
+        fields = {getattr(term, "field", "") for term in query.terms}
         if not fields & _MOVING_FIELDS:
             self._compile()
             return 0

@@ -13,6 +13,7 @@ from phelix_core.commands.environment import Environment
 from phelix_core.commands.registry import load_command
 from phelix_core.commands.run import run
 from phelix_core.commands.session import ShownSession
+from phelix_core.commands.session_listing import SessionList
 from phelix_core.envelope import Envelope
 from phelix_core.errors import SessionCorrupt
 from phelix_core.sessions.model import record_name
@@ -102,6 +103,20 @@ class Desk:
             return run(load_command(name), raw, self.env, dry_run=dry_run, expect_digest=expect_digest)
         except Exception as error:  # noqa: BLE001 - a worker's edge: an unforeseen fault is an answer, not a crash
             return Envelope(error=unforeseen(error))
+
+    async def matching(self, where: str, before: frozenset[str] | None = None) -> frozenset[str] | Envelope:
+        """The ids of the sessions that the core lists for a filter; the envelope is a failure's.
+
+        Where they are those of `before` it answers that very set, so that nobody compares again.
+        """
+        return await asyncio.to_thread(self._matching, where, before)
+
+    def _matching(self, where: str, before: frozenset[str] | None) -> frozenset[str] | Envelope:
+        envelope = self._call("session list", {"where": where, "limit": 0}, dry_run=False, expect_digest=None)
+        if not isinstance(envelope.result, SessionList):
+            return envelope
+        found = frozenset(summary.session_id for summary in envelope.result.sessions)
+        return before if before is not None and before == found else found
 
     async def show(self, session_id: str) -> ShownSession | Envelope:
         """Read one session with its references; the envelope is a failure's.

@@ -14,8 +14,8 @@ from phelix_core.commands.registry import Command, Field
 from phelix_core.text import visible
 from phelix_tui.widgets.pages import Bar, cell
 
-PRESET = frozenset({"session_id", "if_rev"})
-"""Fields that the screen fills in: what is selected, and the revision shown."""
+PRESET = frozenset({"session_id", "if_rev", "where", "replace"})
+"""Fields that the screen fills in: what is selected, the revision shown, the filter in force and what it replaces."""
 
 
 def form_fields(command: Command) -> tuple[Field, ...]:

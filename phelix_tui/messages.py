@@ -25,6 +25,26 @@ class SnapshotPatched(Message):
 
 
 @dataclass
+class LookupTookLong(Message):
+    """The core has been looking up references for a while."""
+
+
+@dataclass
+class LookupFinished(Message):
+    """The ids that the core found for each filter it was asked for; empty when something else is wanted by now."""
+
+    answers: Mapping[str, frozenset[str]]
+
+
+@dataclass
+class LookupFailed(Message):
+    """The references that the filter asks for could not be looked up."""
+
+    code: str
+    reason: str
+
+
+@dataclass
 class SnapshotFailed(Message):
     """The records could not be looked at; what is shown is old."""
 

@@ -25,7 +25,7 @@ from phelix_core.commands.programs import OpenConsole
 from phelix_core.errors import FilesystemError, InternalError
 from phelix_core.files import why
 from phelix_core.redaction import redact
-from phelix_core.settings import Settings
+from phelix_core.settings import QUEUE_FILE, Settings
 from phelix_tui.app import ConsoleApp, open_console
 from phelix_tui.terminal import ColourWish, Watchdog
 
@@ -59,7 +59,7 @@ def demo_fleet(settings: Settings, *, moves: bool) -> Generator[Settings]:
 
     folder = tempfile.mkdtemp(prefix="phelix-demo-")
     done = Event()
-    inside = replace(settings, data_dir=folder)
+    inside = replace(settings, data_dir=folder, queue=f"{folder}/{QUEUE_FILE}")
     # The agents of the demo write, also where the console may not.
     fleet = DemoFleet(open_environment(replace(inside, read_only=False), Surface.CLI))
     fleet.write(_DEMO_SESSIONS)
@@ -77,6 +77,7 @@ def demo_fleet(settings: Settings, *, moves: bool) -> Generator[Settings]:
         done.set()
         if moves:
             mover.join()
+        fleet.close()
         shutil.rmtree(folder, ignore_errors=True)
 
 

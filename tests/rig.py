@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -83,6 +83,15 @@ class Ran:
         return self.envelope["error"]
 
 
+AS_A_PLAIN_USER = """
+import ctypes, os, sys
+if os.geteuid() == 0:  # root passes over modes unless its capabilities to do so are dropped before the program starts
+    for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+        ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
 class Phelix:
     """Runs the installed `phelix` as a process of its own over one data directory."""
 
@@ -104,8 +113,22 @@ class Phelix:
         cwd: Path | None = None,
         umask: int = -1,
     ) -> Ran:
+        return self._run([str(PHELIX), *argv], stdin, env, cwd, umask)
+
+    def as_a_plain_user(self, *argv: str) -> Ran:
+        """The same for somebody whom file modes bind, also where the tests are root's."""
+        return self._run([sys.executable, "-c", AS_A_PLAIN_USER, str(PHELIX), *argv])
+
+    def _run(
+        self,
+        argv: Sequence[str | bytes],
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        umask: int = -1,
+    ) -> Ran:
         ran = subprocess.run(
-            [PHELIX, *argv],
+            argv,
             input=stdin,
             capture_output=True,
             env={**self.environ, **(env or {})},
@@ -122,14 +145,14 @@ def environment(data_dir: Path, clock: FixedClock, surface: Surface = Surface.CL
     return open_environment(Settings(data_dir=str(data_dir), **chosen), surface, clock=clock, mint=CountedIds())
 
 
-def did(env: Environment, name: str, **raw: object) -> Any:
+def did(env: Environment, name: str, /, **raw: object) -> Any:
     """The result of a command that must succeed, carried out in process."""
     envelope = run(load_command(name), raw, env)
     assert envelope.error is None, envelope.error
     return envelope.result
 
 
-def refused(env: Environment, name: str, **raw: object) -> Any:
+def refused(env: Environment, name: str, /, **raw: object) -> Any:
     """The error of a command that must fail, as its envelope tells it."""
     envelope: Envelope = run(load_command(name), raw, env)
     assert envelope.error is not None, envelope.result

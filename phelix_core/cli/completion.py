@@ -63,22 +63,30 @@ _phelix() {{
     esac
     case "$path ${{COMP_WORDS[COMP_CWORD-1]}}" in
 {choices}
+        "session list --view") words="$(_phelix_views)" ;;
     esac
     [ "$COMP_CWORD" -eq 3 ] && case "$path" in session\\ create|session\\ list|session\\ prune) ;;
-        session\\ *) words="$words $(_phelix_sessions)" ;; esac
+        session\\ *) words="$words $(_phelix_sessions)" ;;
+        view\\ show|view\\ remove) words="$words $(_phelix_views)" ;; esac
     COMPREPLY=($(compgen -W "$words" -- "$current"))
 }}
-{_SESSIONS}complete -F _phelix phelix
+{_NAMES}complete -F _phelix phelix
 """
 
 
-_SESSIONS = """\
-_phelix_sessions() {
+# bash expands the words that it is given, commands in them too: only names that can hold none are offered.
+_NAMES = """\
+_phelix_names() {
     local file
-    for file in "${PHELIX_DATA_DIR:-$HOME/.phelix}"/sessions/ses_*.json; do
-        [ -e "$file" ] && file="${file##*/}" && printf '%s\\n' "${file%.json}"
+    for file in "${PHELIX_DATA_DIR:-$HOME/.phelix}/$1/"*"$2"; do
+        [ -e "$file" ] || continue
+        file="${file##*/}"
+        file="${file%"$2"}"
+        case "$file" in *[!a-z0-9_-]*) ;; *) printf '%s\\n' "$file" ;; esac
     done
 }
+_phelix_sessions() { _phelix_names sessions .json; }
+_phelix_views() { _phelix_names views .toml; }
 """
 
 
@@ -102,9 +110,15 @@ def _fish() -> str:
             if of := choices.get((prefix, word)):
                 what += f" -x -a '{' '.join(of)}'"
             lines.append(f"complete -c phelix -n '{condition}' {what}")
-    lines.append(
-        "complete -c phelix -n '__fish_seen_subcommand_from show checkpoint complete fail cancel' -a "
-        "'(for f in (set -q PHELIX_DATA_DIR; and echo $PHELIX_DATA_DIR; or echo ~/.phelix)/sessions/ses_*.json; "
-        "basename $f .json; end)'"
-    )
+    for condition, what in (
+        ("session; and __fish_seen_subcommand_from show checkpoint complete fail cancel", ("sessions", "json", "")),
+        ("view; and __fish_seen_subcommand_from show remove", ("views", "toml", "")),
+        ("session; and __fish_seen_subcommand_from list", ("views", "toml", "-l view -x ")),
+    ):
+        folder, suffix, option = what
+        lines.append(
+            f"complete -c phelix -n '__fish_seen_subcommand_from {condition}' {option}-a "
+            f"'(for f in (set -q PHELIX_DATA_DIR; and echo $PHELIX_DATA_DIR; or echo ~/.phelix)/{folder}/*.{suffix}; "
+            f"basename $f .{suffix}; end)'"
+        )
     return "\n".join(lines) + "\n"

@@ -4,46 +4,31 @@ One renderer a result type, found in one table. Text from records was made safe 
 `shown` here; nothing is parsed as markup.
 """
 
-import os
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TextIO
-from unicodedata import combining, east_asian_width
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from phelix_core.cli.options import Call
+from phelix_core.cli.page import Cell, Page
 from phelix_core.clock import SystemClock
 from phelix_core.commands.demo import DemoWritten
 from phelix_core.commands.doctor import Examination
 from phelix_core.commands.preview import WritePlan
+from phelix_core.commands.saved_views import RemovedView, ViewList
 from phelix_core.commands.session import ShownSession
 from phelix_core.commands.session_listing import SessionList
 from phelix_core.commands.session_pruning import Pruned
 from phelix_core.envelope import Envelope
+from phelix_core.saved_views.model import SavedView
 from phelix_core.sessions.model import ACTIVE, Session
 from phelix_core.settings import Settings
 from phelix_core.strictjson import dumps, plain
-from phelix_core.text import SafeStr, visible
+from phelix_core.text import visible
 from phelix_core.views import story
 from phelix_core.views.confirmation import confirmation
 from phelix_core.views.rows import session_row
 from phelix_core.views.shown import shown, shown_block
-
-_ROLES: Final = {
-    "active": "green",
-    "stale": "yellow",
-    "completed": "cyan",
-    "failed": "red",
-    "cancelled": "bright_black",
-    "unread": "red",
-    "present": "green",
-    "missing": "red",
-    "unavailable": "red",
-    "unknown": "bright_black",
-    "ok": "green",
-    "warn": "yellow",
-    "fail": "red",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,67 +39,15 @@ class Told:
     stale_after_ms: int
 
 
-Cell = tuple[SafeStr | str, str]
-"""Text and its role, "" for none."""
-
-
-class Page:
-    """Lines and tables on one stream, with colour only where a person looks at a terminal."""
-
-    def __init__(self, stream: TextIO, *, no_color: bool) -> None:
-        self._stream = stream
-        self._console: Any = None
-        if stream.isatty() and os.environ.get("TERM") != "dumb":
-            from rich.console import Console  # noqa: PLC0415 - plain output and JSON start without rich
-
-            self._console = Console(file=stream, highlight=False, markup=False, no_color=no_color or None)
-
-    def line(self, *cells: Cell | str) -> None:
-        """One line of text; cells follow each other without a gap."""
-        parts = [(cell, "") if isinstance(cell, str) else cell for cell in cells]
-        if self._console is None:
-            self._stream.write("".join(text for text, _ in parts) + "\n")
-            return
-        from rich.text import Text  # noqa: PLC0415 - on a terminal only
-
-        self._console.print(Text.assemble(*((text, _ROLES.get(role, role)) for text, role in parts)))
-
-    def table(self, titles: Sequence[str], rows: Sequence[Sequence[Cell]], *, flexible: int) -> None:
-        """A table; column `flexible` gives way where the terminal is narrow."""
-        if self._console is None:
-            self._plain_table(titles, rows)
-            return
-        from rich.box import SIMPLE_HEAD  # noqa: PLC0415 - on a terminal only
-        from rich.table import Table  # noqa: PLC0415 - on a terminal only
-        from rich.text import Text  # noqa: PLC0415 - on a terminal only
-
-        table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1), header_style="bold")
-        for index, title in enumerate(titles):
-            table.add_column(title, no_wrap=True, overflow="ellipsis", ratio=1 if index == flexible else None)
-        for row in rows:
-            table.add_row(*(Text(text, style=_ROLES.get(role, role)) for text, role in row))
-        self._console.print(table)
-
-    def _plain_table(self, titles: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
-        lines = [list(titles), *([text for text, _ in row] for row in rows)]
-        widths = [max(_cells(line[column]) for line in lines) for column in range(len(titles))]
-        for line in lines:
-            padded = (text + " " * (width - _cells(text)) for text, width in zip(line, widths, strict=True))
-            self._stream.write("  ".join(padded).rstrip() + "\n")
-
-
-def _cells(text: str) -> int:
-    """How many columns `text` takes: wide characters two, combining ones none."""
-    if text.isascii():
-        return len(text)
-    return sum(2 if east_asian_width(char) in "WF" else not combining(char) for char in text)
-
-
 def print_result(result: object, call: Call, settings: Settings) -> None:
     """Print a command's result for people."""
     page = Page(sys.stdout, no_color=call.no_color)
     draw = _DRAWN.get(type(result))
-    if draw is None:
+    if draw is None and call.command.name.startswith("queue "):
+        from phelix_core.cli.queue_pages import print_answer  # noqa: PLC0415 - queue commands only
+
+        print_answer(page, call.command.name, result)
+    elif draw is None:
         page.line(shown_block(dumps(plain(result))))
     else:
         draw(page, result, Told(filtered=bool(call.raw), stale_after_ms=settings.stale_after_ms))
@@ -174,6 +107,11 @@ def _plan(page: Page, plan: WritePlan, _: Told) -> None:
     told = confirmation(plain(plan))
     on = f" on {told.target}" if told.target else ""
     page.line("Would run ", (told.action, "bold"), f"{on} in {told.data_dir}")
+    if plan.outcome is not None and "generatedMilestones" in plan.outcome:
+        from phelix_core.cli.queue_pages import draw_graph  # noqa: PLC0415 - plans of the queue only
+
+        draw_graph(page, plan.outcome)
+        told = replace(told, changes=())
     for change in told.changes:
         page.line(
             f"  {change.field}: {'absent' if change.before is None else change.before} → ",
@@ -192,6 +130,27 @@ def _pruned(page: Page, result: Pruned, _: Told) -> None:
     page.line(f"Removed {len(result.removed)} closed sessions, kept {result.kept}.")
     for session_id in result.removed:
         page.line(f"  {session_id}")
+
+
+def _views(page: Page, result: ViewList, _: Told) -> None:
+    if result.views:
+        rows = [((view.name, ""), (shown(view.where), ""), (shown(view.title or ""), "")) for view in result.views]
+        page.table(("VIEW", "WHERE", "TITLE"), rows, flexible=1)
+    else:
+        page.line("No saved views yet. `phelix view save NAME --where …` keeps a filter.")
+    for bad in result.unusable:
+        page.line(("✗ unusable  ", "fail"), f"{visible(bad.file)}  {bad.code}  {visible(bad.reason)}")
+
+
+def _view(page: Page, view: SavedView, _: Told) -> None:
+    for name, value in (("view", view.name), ("title", view.title), ("where", view.where)):
+        if value:
+            page.line((f"{name:<12}", "bold"), shown(value))
+    page.line((f"{'use it':<12}", "bold"), f"phelix session list --view {view.name}")
+
+
+def _removed_view(page: Page, result: RemovedView, _: Told) -> None:
+    page.line(f"Removed the saved view {result.removed}.")
 
 
 def _examination(page: Page, result: Examination, _: Told) -> None:
@@ -216,4 +175,7 @@ _DRAWN: Final[dict[type, Callable[[Page, Any, Told], None]]] = {
     Pruned: _pruned,
     Examination: _examination,
     DemoWritten: _demo,
+    ViewList: _views,
+    SavedView: _view,
+    RemovedView: _removed_view,
 }

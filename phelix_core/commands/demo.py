@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final
 
 from phelix_core.arc.model import plan_document
 from phelix_core.checks import Help, Surface, at_least, capped
+from phelix_core.commands.demo_queue import DemoQueue
 from phelix_core.commands.environment import Environment, open_environment
 from phelix_core.commands.preview import FieldChange, WritePlan, digest_of, require_digest
 from phelix_core.commands.registry import Effect, command, equivalent, load_command
@@ -22,6 +23,7 @@ from phelix_core.redaction import redact
 from phelix_core.sessions import transitions
 from phelix_core.sessions.model import CANCELLED, COMPLETED, FAILED, Actor, Session
 from phelix_core.sessions.transitions import References, Stamp
+from phelix_core.settings import QUEUE_FILE
 
 DEFAULT_SESSIONS: Final = 32
 SEED: Final = 7
@@ -97,7 +99,10 @@ class DemoWrite:
         """Name the folder and how much would be in it."""
         self._require_empty()
         target = {"directory": redact(self._directory)}
-        changes = (FieldChange(field="sessions", before=None, after=self._request.sessions),)
+        changes = (
+            FieldChange(field="sessions", before=None, after=self._request.sessions),
+            FieldChange(field="queue", before=None, after="two campaigns, as agents left them"),
+        )
         return WritePlan(
             action="demo",
             target=target,
@@ -114,9 +119,11 @@ class DemoWrite:
         self._require_empty()
         if expect_digest:
             require_digest(expect_digest, self.plan().digest)
-        settings = replace(self._env.settings, data_dir=self._directory)
+        settings = replace(self._env.settings, data_dir=self._directory, queue=f"{self._directory}/{QUEUE_FILE}")
         inside = open_environment(settings, Surface.CLI, clock=self._env.clock)
-        DemoFleet(inside, self._request.seed).write(self._request.sessions)
+        fleet = DemoFleet(inside, self._request.seed)
+        fleet.write(self._request.sessions)
+        fleet.close()
         return DemoWritten(data_dir=redact(self._directory), sessions=self._request.sessions)
 
 
@@ -127,12 +134,19 @@ class DemoFleet:
         self._env = env
         self._random = Random(seed)  # noqa: S311 - a demo wants the same fleet each time, not secrecy
         self._moving: list[tuple[str, tuple[str, ...], int]] = []
+        self._steps = 0
+        self._queue = DemoQueue(env.settings, env.clock, seed + 1)
 
     def write(self, sessions: int) -> None:
         """Write `sessions` records, with the plans and operations that some of them name."""
         now_ms = self._env.clock.now_ms()
         for number in range(sessions):
             self._env.sessions.create(self._session(number, now_ms))
+        self._queue.write()
+
+    def close(self) -> None:
+        """Let go of the queue."""
+        self._queue.close()
 
     def _hex(self) -> str:
         return f"{self._random.getrandbits(64):016x}"
@@ -179,7 +193,13 @@ class DemoFleet:
         return References(plans=(plan_id,), operations=(operation_id,), deployments=(deployment_id,))
 
     def step(self) -> str | None:
-        """Let one agent record its next step, finish, or start; answers the session that moved."""
+        """Let one agent record its next step, finish, or start; answers the session or the lease that moved.
+
+        Every other step is the queue's.
+        """
+        self._steps += 1
+        if self._steps % 2 == 0:
+            return self._queue.step()
         if not self._moving:
             return self._begin()
         place = self._random.randrange(len(self._moving))

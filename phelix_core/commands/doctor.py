@@ -1,13 +1,14 @@
 """`phelix doctor`: is this data directory sound, and what to do where it is not.
 
 Looking changes nothing. `--fix` repairs what is safe to repair: modes that are too open, and temporary
-files that killed writers left more than an hour ago. Records are never touched.
+files that killed writers left more than an hour ago. A session record is touched only where a crash left it
+behind its lease: it is then closed as the queue says, or made.
 """
 
 import os
 import stat
 import sys
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from phelix_core import VERSION
 from phelix_core.checks import Help
@@ -20,6 +21,9 @@ from phelix_core.redaction import redact
 from phelix_core.sessions.model import ACTIVE, record_name
 from phelix_core.sessions.staleness import clock_ahead_ms
 
+if TYPE_CHECKING:
+    from phelix_core.queue.duties import Duty
+
 OK: Final = "ok"
 WARN: Final = "warn"
 FAIL: Final = "fail"
@@ -28,9 +32,11 @@ _OPEN_BITS: Final = 0o077
 
 @frozen
 class Examine:
-    """Examine the data directory, the records and the terminal; repair what is safe with --fix."""
+    """Examine the data directory, the records, the queue and the terminal; repair what is safe with --fix."""
 
-    fix: Annotated[bool, Help("Close modes that are too open and clear leftovers of killed writers")] = False
+    fix: Annotated[
+        bool, Help("Close modes that are too open, clear what killed writers left, and catch up after crashes")
+    ] = False
 
 
 @frozen
@@ -52,7 +58,12 @@ class Examination:
     fixed: tuple[str, ...] = ()
 
 
-@command("doctor", effect=Effect.WRITE, result=Examination, caution="No record is ever changed or removed.")
+@command(
+    "doctor",
+    effect=Effect.WRITE,
+    result=Examination,
+    caution="No record is removed, and none changed but a session that a crash left behind its lease.",
+)
 def doctor(request: Examine, env: Environment) -> "Examination | Repair":
     """Look, or decide a repair."""
     return Repair(env) if request.fix else examine(env)
@@ -66,9 +77,16 @@ def examine(env: Environment) -> Examination:
         _sessions_folder(env),
         *_records(env),
         _leftovers(env),
+        *_queue(env),
         _terminal(),
     )
     return Examination(sound=all(finding.state != FAIL for finding in findings), findings=findings)
+
+
+def _queue(env: Environment) -> tuple[Finding, ...]:
+    from phelix_core.commands.doctor_queue import queue_findings  # noqa: PLC0415 - it stands on this module
+
+    return queue_findings(env)
 
 
 def _version() -> Finding:
@@ -110,7 +128,7 @@ def _data_dir(env: Environment) -> Finding:
 
 
 def _sessions_folder(env: Environment) -> Finding:
-    lax = env.sessions.lax_modes()
+    lax = [*env.sessions.lax_modes(), *env.saved_views.lax_modes()]
     if lax:
         return Finding(
             check="modes",
@@ -153,8 +171,12 @@ def _records(env: Environment) -> tuple[Finding, ...]:
     return (records, skew)
 
 
+def _strays(env: Environment) -> list[str]:
+    return [*env.sessions.leftovers(), *env.saved_views.leftovers()]
+
+
 def _leftovers(env: Environment) -> Finding:
-    strays = env.sessions.leftovers()
+    strays = _strays(env)
     if strays:
         return Finding(
             check="leftovers",
@@ -176,6 +198,16 @@ def _terminal() -> Finding:
     return Finding(check="terminal", state=OK, detail=detail)
 
 
+def _behind(env: Environment) -> "list[tuple[Duty, str]]":
+    """Session records that a crash left behind their leases; none where the queue cannot be read."""
+    from phelix_core.commands.doctor_queue import records_behind  # noqa: PLC0415 - it stands on this module
+
+    try:
+        return list(records_behind(env))
+    except PhelixError:
+        return []
+
+
 class Repair:
     """The intent to close modes and clear leftovers."""
 
@@ -188,15 +220,16 @@ class Repair:
             own = bool(stat.S_IMODE(os.stat(folder).st_mode) & _OPEN_BITS)
         except OSError:
             own = False
-        return [*([folder] if own else []), *self._env.sessions.lax_modes()]
+        return [*([folder] if own else []), *self._env.sessions.lax_modes(), *self._env.saved_views.lax_modes()]
 
     def plan(self) -> WritePlan:
         """Name every file that would be closed or removed."""
         changes = (
             *(FieldChange(field=redact(path), before="open to others", after="private") for path in self._lax()),
+            *(FieldChange(field=redact(path), before="leftover", after=None) for path in _strays(self._env)),
             *(
-                FieldChange(field=redact(path), before="leftover", after=None)
-                for path in self._env.sessions.leftovers()
+                FieldChange(field=duty.session_id, before="active or absent", after=duty.kind)
+                for duty, _ in _behind(self._env)
             ),
         )
         target = {"data_dir": redact(self._env.settings.data_dir)}
@@ -215,6 +248,10 @@ class Repair:
         """Repair, then look again."""
         if expect_digest:
             require_digest(expect_digest, self.plan().digest)
-        fixed = self._env.sessions.repair(self._lax(), self._env.sessions.leftovers())
+        fixed = self._env.sessions.repair(self._lax(), _strays(self._env))
+        if _behind(self._env):
+            from phelix_core.commands.doctor_queue import catch_up  # noqa: PLC0415 - it stands on this module
+
+            fixed = [*fixed, *catch_up(self._env)]
         seen = examine(self._env)
         return Examination(sound=seen.sound, findings=seen.findings, fixed=tuple(map(redact, fixed)))

@@ -20,6 +20,7 @@ from phelix_core.settings import QUEUE_FILE, Settings
 if TYPE_CHECKING:
     from phelix_core.arc.store import ArcStore
     from phelix_core.queue.sqlite import SqliteQueue
+    from phelix_core.saved_views.store import SavedViewStore
     from phelix_core.sessions.references import ReferenceSource
 
 
@@ -59,6 +60,13 @@ class Environment:
         from phelix_core.commands.arc_references import ArcReferences  # noqa: PLC0415 - see `arc`
 
         return ArcReferences(self.arc)
+
+    @property
+    def saved_views(self) -> "SavedViewStore":
+        """Filters kept under a name."""
+        from phelix_core.saved_views.store import SavedViewStore  # noqa: PLC0415 - see `arc`
+
+        return SavedViewStore(f"{self.settings.data_dir}/views", self.clock)
 
     @property
     def actor(self) -> Actor:

@@ -52,6 +52,8 @@ class WritePlan:
     outcome: Mapping[str, Any] | None = None
 
 
+_PINS: Final = (("if_rev", "rev"), ("if_epoch", "epoch"))
+"""Fields that name a precondition."""
 _NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
 
 
@@ -67,8 +69,8 @@ def plan_of(
     side_effects: tuple[str, ...] = (),
     outcome: Mapping[str, Any] | None = None,
 ) -> WritePlan:
-    """Describe a write of `command`; where a revision is a precondition, the command shown names it."""
-    pinned = {"if_rev": preconditions["rev"]} if "rev" in preconditions else {}
+    """Describe a write of `command`; where a revision or an epoch is a precondition, the command shown names it."""
+    pinned = {name: preconditions[word] for name, word in _PINS if word in preconditions}
     return WritePlan(
         action=command.name,
         target={**target, "data_dir": redact(env.settings.data_dir)},

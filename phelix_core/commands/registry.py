@@ -51,6 +51,10 @@ CATALOGUE: Mapping[str, str] = {
     "queue drain": "phelix_core.commands.queue.upkeep:drain",
     "queue undrain": "phelix_core.commands.queue.upkeep:undrain",
     "queue archive": "phelix_core.commands.queue.upkeep:archive",
+    "view save": "phelix_core.commands.saved_views:save_view",
+    "view list": "phelix_core.commands.saved_views:list_views",
+    "view show": "phelix_core.commands.saved_views:show_view",
+    "view remove": "phelix_core.commands.saved_views:remove_view",
     "demo": "phelix_core.commands.demo:write_demo",
     "doctor": "phelix_core.commands.doctor:doctor",
     "schema": "phelix_core.commands.schema:show_schema",
@@ -134,8 +138,8 @@ def command(
 ) -> Callable[[Callable[[Any, Environment], object]], Command]:
     """Declare a command.
 
-    `caution` says what it does not do, for help texts and dialogs. `result` is what an applied write answers;
-    a read's is its return annotation.
+    `caution` says what it does not do, for help texts and dialogs. `result` is what it answers, as a type or as the
+    place of one that only schemas need, `module:Name`; without it a read's return annotation says it.
     """
 
     def declare(function: Callable[[Any, Environment], object]) -> Command:

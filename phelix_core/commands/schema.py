@@ -30,8 +30,19 @@ def show_schema(request: ShowSchema, env: Environment) -> dict[str, Any]:  # noq
     asked = load_command(name)
     drawn: dict[str, Any] = {"command": name, "request": TypeAdapter(asked.request).json_schema()}
     if asked.result is not None:
-        drawn["result"] = _as_written(TypeAdapter(asked.result).json_schema(mode="serialization"), asked.result)
+        result = _resolved(asked.result)
+        drawn["result"] = _as_written(TypeAdapter(result).json_schema(mode="serialization"), result)
     return drawn
+
+
+def _resolved(result: Any) -> Any:
+    """The type that a command answers; one that only schemas need is declared by its place, `module:Name`."""
+    if not isinstance(result, str):
+        return result
+    from importlib import import_module  # noqa: PLC0415 - only schemas need it
+
+    module, _, name = result.partition(":")
+    return getattr(import_module(module), name)
 
 
 def _as_written(schema: dict[str, Any], result: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from phelix_core.commands.registry import Effect, command
 from phelix_core.errors import InvalidArgument, NotFound, PhelixError
 from phelix_core.frozen import frozen
 from phelix_core.redaction import free_text
+from phelix_core.saved_views.model import VIEW_NAME, WHERE_CAP
 from phelix_core.sessions import model
 from phelix_core.sessions.listing import PLACE, Row, Stamp, Value, Wanted, summary_of
 from phelix_core.sessions.references import MISSING, PRESENT, UNAVAILABLE, UNKNOWN
@@ -21,7 +22,6 @@ from phelix_core.sessions.summary import SessionSummary
 if TYPE_CHECKING:
     from phelix_core.views.filter import Query
 
-WHERE_CAP: Final = 2_000
 _NOT_OVER_MCP: Final = Only(Surface.CLI, Surface.TUI)
 _LIST_LIMIT: Final = 100
 _MCP_LIST_LIMIT: Final = 20
@@ -36,6 +36,9 @@ class ListSessions:
     app: Annotated[str | None, free_text(model.APP_CAP), Help("Only sessions of this application")] = None
     where: Annotated[
         str | None, free_text(WHERE_CAP), _NOT_OVER_MCP, Help("Only what this filter accepts, as in the console's /")
+    ] = None
+    view: Annotated[
+        str | None, VIEW_NAME, _NOT_OVER_MCP, Help("Only what this saved view shows; with --where, what both accept")
     ] = None
     limit: Annotated[int | None, NATURAL, Help("At most so many rows; 0 means all")] = None
     stamps: Annotated[
@@ -75,21 +78,22 @@ def list_sessions(request: ListSessions, env: Environment) -> SessionList:
         for column, value in (("status", request.status), ("app", request.app))
         if value is not None
     ]
-    query = _parsed(request.where)
-    exact = True
-    if query is not None:
+    loose: list[Query] = []
+    for query in _queries(request, env):
         where = query.sql(now_ms, stale_after_ms)
         conditions.append((f"({where.text})", where.parameters))
-        exact = where.exact
+        if not where.exact:
+            loose.append(query)
     wanted = Wanted(
         sql=" AND ".join(sql for sql, _ in conditions) or "1",
         values=tuple(value for _, values in conditions for value in values),
-        limit=limit if exact else None,
+        limit=None if loose else limit,
     )
     found = env.sessions.listed(wanted, check=request.check, progress=env.progress)
     rows, more = found.rows, found.more
-    if query is not None and not exact:
+    for query in loose:
         rows = tuple(_accepted(query, rows, env, now_ms))
+    if loose:
         rows, more = rows[:limit], limit is not None and len(rows) > limit
     return SessionList(
         sessions=tuple(summary_of(row, now_ms, stale_after_ms) for row in rows),
@@ -107,10 +111,17 @@ def _limit(asked: int | None, surface: Surface) -> int:
     return asked or _MCP_LIST_LIMIT
 
 
-def _parsed(text: str | None) -> "Query | None":
+def _queries(request: ListSessions, env: Environment) -> "list[Query]":
+    """The filters that rows must all pass: the one typed, and the saved view's."""
+    typed = [] if request.where is None else [_parsed(request.where)]
+    if request.view is None:
+        return typed
+    query = _parsed(env.saved_views.load(request.view).where)
+    return [*typed, query]
+
+
+def _parsed(text: str) -> "Query":
     """The filter; what is wrong with it names the token and where it stands."""
-    if text is None:
-        return None
     from phelix_core.views import filter as filters  # noqa: PLC0415 - most lists have no filter
 
     try:

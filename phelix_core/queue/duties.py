@@ -13,6 +13,8 @@ OPEN: Final = "open"
 COMPLETE: Final = "complete"
 FAIL: Final = "fail"
 CANCEL: Final = "cancel"
+RESUMED: Final = "resumed"
+"""How a session ends whose agent resumed its lease under another one."""
 _RECORD_PREFIX: Final = "ses_"
 _WORDS: Final = {
     "handoff": "handed off: the issue is ready for the next agent",
@@ -21,6 +23,7 @@ _WORDS: Final = {
     "archived": "the campaign was archived",
     "unblock": "an operator unblocked the issue",
     "retry": "an operator retried the issue",
+    RESUMED: "the agent went on under another session",
 }
 
 

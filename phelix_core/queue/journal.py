@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from phelix_core.frozen import frozen, members_of
+from phelix_core.frozen import frozen, members_in
 
 SEQ: Final = object()
 """Stands for the number of the event that carries the change."""
@@ -66,5 +66,4 @@ class RowChange:
 
 def insert(table: str, row: Any, **instead: object) -> Insert:
     """The insertion of a model; `instead` overrides members by what only the store knows."""
-    kind: type = row.__class__
-    return Insert(table=table, row={name: getattr(row, name) for name, _ in members_of(kind)} | instead)
+    return Insert(table=table, row=members_in(row) | instead)

@@ -30,7 +30,7 @@ def an_object(value: object, where: str, known: tuple[str, ...] | None) -> Mappi
     members = cast("dict[str, object]", value)
     for name in members:
         if known is not None and name not in known:
-            wrong(where, f"unknown member {json.dumps(redact(name[:WORD_CAP]))}")
+            wrong(where, f"unknown member {json.dumps(redact(name)[:WORD_CAP])}")
     return members
 
 
@@ -127,5 +127,7 @@ def _redacted(value: object, where: str) -> object:
         return [_redacted(item, where) for item in cast("list[object]", value)]
     if isinstance(value, Mapping):
         members = cast("Mapping[str, object]", value)
-        return {redact(name): _redacted(member, f"{where}.{name[:WORD_CAP]}") for name, member in members.items()}
+        return {
+            redact(name): _redacted(member, f"{where}.{redact(name)[:WORD_CAP]}") for name, member in members.items()
+        }
     return value

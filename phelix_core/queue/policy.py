@@ -35,6 +35,8 @@ _MOST_RECOVERIES: Final = 1_000
 DEADLINE: Final = "deadline_breached"
 RESPONSE: Final = "response_sla_breached"
 RESOLVE: Final = "resolve_sla_breached"
+RAISE: Final = "raise_priority"
+ANNOTATE: Final = "annotate"
 TRIGGERS: Final = (DEADLINE, RESPONSE, RESOLVE)
 
 
@@ -96,11 +98,11 @@ def _rule(value: object, where: str) -> Rule:
     trigger, action, priority = rule.get("trigger"), rule.get("action"), rule.get("priority")
     if trigger not in TRIGGERS:
         wrong(f"{where}.trigger", f"expected one of {', '.join(TRIGGERS)}")
-    if action not in ("raise_priority", "annotate"):
-        wrong(f"{where}.action", "expected raise_priority or annotate")
+    if action not in (RAISE, ANNOTATE):
+        wrong(f"{where}.action", f"expected {RAISE} or {ANNOTATE}")
     if priority is not None and priority not in PRIORITIES:
         wrong(f"{where}.priority", f"expected one of {', '.join(PRIORITIES)}")
-    if action == "raise_priority" and priority is None:
+    if action == RAISE and priority is None:
         wrong(f"{where}.priority", "required to raise a priority")
     note = optional_text(rule.get("note"), f"{where}.note", REASON_CAP)
     return Rule(
@@ -210,7 +212,11 @@ def ranked(issue: Issue, policy: Policy, now_ms: int) -> tuple[int, int | None]:
     if issue.status == READY and issue.ready_at is not None and rank > 0:
         moves.append((issue.ready_at + _AGES_MS + 1, rank - 1))
     for trigger, at in _limits(policy, issue):
-        raised = [PRIORITIES.index(r.priority) for r in policy.rules if r.trigger == trigger and r.priority]
+        raised = [
+            PRIORITIES.index(rule.priority)
+            for rule in policy.rules
+            if rule.trigger == trigger and rule.action == RAISE and rule.priority
+        ]
         moves += [(at, to) for to in raised]
     due: int | None = None
     for at, to in sorted(moves):

@@ -43,7 +43,7 @@ CREATE INDEX issues_ready ON issues
   (project_id, campaign_id, route, rank, ifnull(deadline_at, 9223372036854775807), created_at, position, id)
   WHERE status = 'ready';
 CREATE INDEX issues_promotable ON issues (project_id, campaign_id) WHERE promotable = 1;
-CREATE INDEX issues_rank_due ON issues (project_id, campaign_id, rank_due_at)
+CREATE INDEX issues_rank_due ON issues (project_id, rank_due_at)
   WHERE status = 'ready' AND rank_due_at IS NOT NULL;
 CREATE INDEX issues_in_progress ON issues (project_id, campaign_id) WHERE status = 'in_progress';
 CREATE INDEX issues_needs_recovery ON issues (project_id, campaign_id) WHERE status = 'needs_recovery';

@@ -9,7 +9,8 @@ import json
 import os
 from _thread import RLock
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from operator import attrgetter
 from stat import S_ISDIR, S_ISREG, S_ISVTX
 from typing import Any, Final, NoReturn, TypeVar, cast
 
@@ -23,7 +24,7 @@ from phelix_core.errors import (
     QueueIncompatible,
 )
 from phelix_core.files import Folder
-from phelix_core.frozen import members_of
+from phelix_core.frozen import maker_of, members_of
 from phelix_core.mounts import remote_kind
 from phelix_core.queue.journal import CITED, SEQ, Event, Insert, RowChange, Update
 from phelix_core.queue.model import (
@@ -40,7 +41,7 @@ from phelix_core.queue.model import (
     Workspace,
 )
 from phelix_core.queue.store import Recorded, Watch
-from phelix_core.sqlite import MEMORY, Database, DatabaseRefused, DatabaseUnusable, Row, patiently
+from phelix_core.sqlite import ABSENT, MEMORY, Database, DatabaseRefused, DatabaseUnusable, Row, patiently
 
 _Answer = TypeVar("_Answer")
 _Model = TypeVar("_Model")
@@ -49,7 +50,9 @@ APPLICATION_ID: Final = 0x50484C58
 """`PHLX`, in the file's header."""
 VERSION: Final = 1
 _SCHEMA: Final = "schema.sql"
-_CLAIM_ORDER: Final = "rank, ifnull(deadline_at, 9223372036854775807), created_at, position, id"
+_NEW_FILE: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NO_DEADLINE: Final = 9_223_372_036_854_775_807
+_CLAIM_ORDER: Final = f"rank, ifnull(deadline_at, {_NO_DEADLINE}), created_at, position, id"
 _NOT_ARCHIVED: Final = (
     "({0}campaign_id IS NULL OR {0}campaign_id NOT IN"
     " (SELECT id FROM campaigns WHERE project_id = ? AND status = 'archived'))"
@@ -113,7 +116,7 @@ class SqliteQueue:
     ) -> tuple[_Answer, list[Recorded]]:
         """What `write` would record, taken back again; a queue that is not there yet is rehearsed in memory."""
         kept: list[tuple[_Answer, list[Recorded]]] = []
-        if create and self.path != MEMORY and _is_blank(self.path):
+        if create and self.path != MEMORY and not self._holds_something():
             return SqliteQueue(MEMORY, self._clock).rehearse(body, via)
         try:
             with self._turn, self._reported():
@@ -154,8 +157,24 @@ class SqliteQueue:
     def check(self) -> str | None:
         """What the engine finds wrong with the file; None when it is sound."""
         with self._turn, self._reported():
-            found = [str(row[0]) for row in self._open_reader().ask("PRAGMA quick_check(1)")]
+            db = self._open_reader()
+            found = [str(row[0]) for row in db.ask("PRAGMA quick_check(1)")]
+            missing = db.ask("SELECT ifnull(max(seq), 0) - count(*) FROM events")[0][0] if found == ["ok"] else 0
+        if missing:
+            return f"{missing} events are missing from the journal"
         return None if found == ["ok"] else "; ".join(found)
+
+    def lax_modes(self) -> list[str]:
+        """Files of it that are open to other users."""
+        lax: list[str] = []
+        for suffix in ("", "-wal", "-shm"):
+            try:
+                found = os.lstat(self.path + suffix)
+            except OSError:
+                continue
+            if found.st_mode & 0o077 and S_ISREG(found.st_mode):
+                lax.append(self.path + suffix)
+        return lax
 
     def wal_bytes(self) -> int:
         """Size of the write-ahead log."""
@@ -181,30 +200,46 @@ class SqliteQueue:
 
     def _opened(self, *, read_only: bool, create: bool = False) -> Database:
         if self.path != MEMORY:
-            self._require_file(read_only=read_only, create=create)
-        return patiently(lambda: self._opened_once(read_only=read_only, create=create), self._clock)
-
-    def _opened_once(self, *, read_only: bool, create: bool) -> Database:
-        """The opening sequence; any step of it may find the file locked by one who makes it at the same moment."""
-        try:
-            db = Database(self.path, self._clock, read_only=read_only, keep_wal=not read_only)
+            self._require_file(create=create)
+            self._require_not_foreign()
+        try:  # any step may find the file locked by one who makes it or opens it at the same moment
+            return patiently(lambda: self._made_ready(read_only=read_only, create=create), self._clock)
         except DatabaseUnusable as error:
-            raise self._corrupt(error) from None
+            # The log's index cannot be made in a folder that may not be written; where the log holds nothing, the
+            # main file alone is the whole queue.
+            if not read_only or not isinstance(error, DatabaseRefused) or self.wal_bytes():
+                raise
+        return self._made_ready(read_only=True, immutable=True)
+
+    def _made_ready(self, *, read_only: bool, create: bool = False, immutable: bool = False) -> Database:
+        db = Database(self.path, self._clock, read_only=read_only, immutable=immutable)
         try:
             db.script("PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF;")
-            if not read_only:
-                self._prepare(db, create=create)
+            if create or self.path == MEMORY:
+                self._make_schema(db)
             self._require_ours(db)
-        except DatabaseUnusable as error:
-            db.close()
-            raise self._corrupt(error) from None
+            if not read_only:
+                self._prepare(db)
         except BaseException:
-            db.close()
+            db.close(as_it_was=True)
             raise
         return db
 
-    def _require_file(self, *, read_only: bool, create: bool) -> None:
-        """Make the file where it may be made, its modes strict; refuse what SQLite must not be let near."""
+    def _require_not_foreign(self) -> None:
+        """Refuse what the main file's header tells of another application or version, before anything opens it."""
+        try:
+            db = Database(self.path, self._clock, read_only=True, immutable=True)
+            try:
+                found = _header(db)
+            finally:
+                db.close()
+        except DatabaseUnusable:
+            return  # damaged, or read without a lock in the middle of somebody's checkpoint: opening it will tell
+        if found != (0, 0):  # of a new queue, the header may still be in the log
+            self._require_header(found)
+
+    def _require_file(self, *, create: bool) -> None:
+        """Make the file where it may be made, private; refuse what SQLite must not be let near."""
         folder = os.path.dirname(self.path)
         try:
             exists = _is_there(self.path)
@@ -218,54 +253,62 @@ class SqliteQueue:
             if not exists:
                 if not os.path.isdir(folder):
                     Folder(folder, self._clock).prepare()
-                made = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-                try:
-                    os.fchmod(made, 0o600)  # whatever the umask took away
-                finally:
-                    os.close(made)
-            if not read_only:
-                self._tighten(folder)
-        except FileExistsError:
-            return  # somebody else has just made it
+                with suppress(FileExistsError):  # somebody else has just made it
+                    made = os.open(self.path, _NEW_FILE, 0o600)
+                    try:
+                        os.fchmod(made, 0o600)  # whatever the umask took away
+                    finally:
+                        os.close(made)
         except OSError as error:
             raise FilesystemError(f"The queue cannot be opened: {os.strerror(error.errno or 0)}.") from None
 
-    def _tighten(self, folder: str) -> None:
+    def _holds_something(self) -> bool:
+        """Whether there is anything at the path that a new queue could not simply take."""
+        try:
+            found = os.lstat(self.path)
+        except OSError:
+            return False
+        return not S_ISREG(found.st_mode) or found.st_size > 0
+
+    def _tighten(self) -> None:
         """Close modes that let others in: of the file, of the two beside it, of the folder where it is ours alone."""
         if self._own_folder:
-            found = os.lstat(folder)
-            shared = found.st_mode & S_ISVTX or found.st_uid != os.geteuid()
-            if found.st_mode & 0o077 and S_ISDIR(found.st_mode) and not shared:
-                os.chmod(folder, 0o700)
-        for suffix in ("", "-wal", "-shm"):
-            try:
-                found = os.lstat(self.path + suffix)
-                if found.st_mode & 0o077 and S_ISREG(found.st_mode):
-                    os.chmod(self.path + suffix, 0o600)
-            except FileNotFoundError:
-                continue
-            except PermissionError:
-                continue  # another user's file: opening it will tell
+            folder = os.path.dirname(self.path)
+            with suppress(OSError):  # as below
+                found = os.lstat(folder)
+                shared = found.st_mode & S_ISVTX or found.st_uid != os.geteuid()
+                if found.st_mode & 0o077 and S_ISDIR(found.st_mode) and not shared:
+                    os.chmod(folder, 0o700)
+        for path in self.lax_modes():
+            with suppress(FileNotFoundError, PermissionError):  # another user's file: opening it will tell
+                os.chmod(path, 0o600)
 
-    def _prepare(self, db: Database, *, create: bool) -> None:
-        """The write-ahead log, and the schema in a new file; several processes may come here at once."""
-        if _holds_nothing(db):
-            if not create and self.path != MEMORY:
-                raise _no_queue()
-            db.ask("PRAGMA journal_mode=WAL")
-            with db.immediate(deadline_s=0):
-                if _holds_nothing(db):
-                    with open(os.path.join(os.path.dirname(__file__), _SCHEMA), encoding="utf-8") as file:
-                        db.script(file.read())
-                    db.script(f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={VERSION};")
-        elif db.ask("PRAGMA application_id")[0][0] == APPLICATION_ID:
-            db.ask("PRAGMA journal_mode=WAL")
+    def _make_schema(self, db: Database) -> None:
+        """The schema in a file that holds nothing; several processes may come here at once."""
+        if not _is_empty(db):
+            return
+        db.ask("PRAGMA journal_mode=WAL")
+        with db.immediate(deadline_s=0):
+            if _is_empty(db):
+                with open(os.path.join(os.path.dirname(__file__), _SCHEMA), encoding="utf-8") as file:
+                    db.script(file.read())
+                db.script(f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={VERSION};")
+
+    def _prepare(self, db: Database) -> None:
+        """Modes closed, the write-ahead log on and kept, every commit on the disk."""
+        if self.path != MEMORY:
+            self._tighten()
+            db.keep_log()
+        db.ask("PRAGMA journal_mode=WAL")
         db.script("PRAGMA synchronous=FULL; PRAGMA secure_delete=ON; PRAGMA journal_size_limit=67108864;")
 
     def _require_ours(self, db: Database) -> None:
-        if _holds_nothing(db):
+        if _is_empty(db):
             raise _no_queue()
-        application, version = db.ask("PRAGMA application_id")[0][0], db.ask("PRAGMA user_version")[0][0]
+        self._require_header(_header(db))
+
+    def _require_header(self, found: tuple[int, int]) -> None:
+        application, version = found
         if application != APPLICATION_ID:
             raise QueueIncompatible(
                 "The file is a database of another application; it was left as it is.",
@@ -278,6 +321,8 @@ class SqliteQueue:
             )
 
     def _corrupt(self, error: DatabaseUnusable) -> PhelixError:
+        if str(error) == ABSENT:
+            return _no_queue()
         if isinstance(error, DatabaseRefused):
             return FilesystemError(
                 f"The system refused to read or write the queue ({error}); nothing was written.",
@@ -289,6 +334,20 @@ class SqliteQueue:
         )
 
 
+def _header(db: Database) -> tuple[int, int]:
+    """Application and version."""
+    return db.ask("PRAGMA application_id")[0][0], db.ask("PRAGMA user_version")[0][0]
+
+
+def _is_empty(db: Database) -> bool:
+    """Whether nobody has made the file theirs yet."""
+    return _header(db) == (0, 0) and not db.ask("SELECT 1 FROM sqlite_schema LIMIT 1")
+
+
+def _no_queue() -> NotFound:
+    return NotFound("There is no queue here.", hint="`phelix queue init NAME` makes one.")
+
+
 def _is_there(path: str) -> bool:
     """Whether anything has this name; a system that does not say is an `OSError`, and no absent file."""
     try:
@@ -296,21 +355,6 @@ def _is_there(path: str) -> bool:
     except FileNotFoundError:
         return False
     return True
-
-
-def _is_blank(path: str) -> bool:
-    """Whether a queue is still to be made here: a maker that was killed leaves an empty file."""
-    return not _is_there(path) or os.lstat(path).st_size == 0
-
-
-def _holds_nothing(db: Database) -> bool:
-    """Whether the file is as it was made: no schema, and nobody's marks."""
-    marks = (db.ask(f"PRAGMA {name}")[0][0] for name in ("application_id", "user_version"))
-    return not db.ask("SELECT 1 FROM sqlite_schema LIMIT 1") and not any(marks)
-
-
-def _no_queue() -> NotFound:
-    return NotFound("There is no queue here.", hint="`phelix queue init NAME` makes one.")
 
 
 class _TakenBack(Exception):
@@ -331,8 +375,13 @@ _COLUMNS: Final[dict[type, str]] = {
 }
 
 
-def _made(kind: type[_Model], row: Sequence[Any]) -> _Model:
-    return kind(**dict(zip((name for name, _ in members_of(kind)), row, strict=True)))
+_MAKERS: Final[dict[type, Callable[[Sequence[Any]], Any]]] = {}
+
+
+def _maker(kind: type[_Model]) -> Callable[[Sequence[Any]], _Model]:
+    if kind not in _MAKERS:
+        _MAKERS[kind] = maker_of(kind)
+    return _MAKERS[kind]
 
 
 class Reading:
@@ -341,9 +390,19 @@ class Reading:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def _rows(self, kind: type[_Model], rest: str, values: Sequence[Any] = ()) -> list[_Model]:
+    def _rows(
+        self, kind: type[_Model], rest: str, values: Sequence[Any] = (), order: Callable[[_Model], Any] | None = None
+    ) -> list[_Model]:
+        """Rows of a table; what is few is put in `order` here: setting up a sort costs the engine more than a look."""
         table = _TABLES[cast("type", kind)]
-        return [_made(kind, row) for row in self._db.ask(f"SELECT {_COLUMNS[kind]} FROM {table} {rest}", values)]
+        found = self._db.ask(f"SELECT {_COLUMNS[kind]} FROM {table} {rest}", values)
+        if not found:
+            return []
+        make = _maker(kind)
+        rows = [make(row) for row in found]
+        if order is not None and len(rows) > 1:
+            rows.sort(key=order)
+        return rows
 
     def _one(self, kind: type[_Model], rest: str, values: Sequence[Any]) -> _Model | None:
         return next(iter(self._rows(kind, rest, values)), None)
@@ -358,15 +417,15 @@ class Reading:
 
     def projects(self, word: str | None = None) -> list[Project]:
         if word is None:
-            return self._rows(Project, "ORDER BY created_at, id")
+            return self._rows(Project, "", (), _BY_AGE)
         for column in ("id", "key", "name"):
-            if found := self._rows(Project, f"WHERE {column} = ? ORDER BY created_at, id", [word]):
+            if found := self._rows(Project, f"WHERE {column} = ?", [word], _BY_AGE):
                 return found
         return []
 
     def campaigns(self, project_id: str, word: str | None = None) -> list[Campaign]:
         if word is None:
-            return self._rows(Campaign, "WHERE project_id = ? ORDER BY created_at, id", [project_id])
+            return self._rows(Campaign, "WHERE project_id = ?", [project_id], _BY_AGE)
         for column in ("id", "name"):
             if found := self._rows(Campaign, f"WHERE project_id = ? AND {column} = ?", [project_id, word]):
                 return found
@@ -409,8 +468,13 @@ class Reading:
 
     def active_leases(self, scope: Scope) -> list[Lease]:
         where, values = self._in(scope)
-        rest = f"WHERE {where} AND status = 'active' AND {_NOT_ARCHIVED.format('')} ORDER BY acquired_at, id"
-        return self._rows(Lease, rest, [*values, scope.project.id])
+        rest = f"WHERE {where} AND status = 'active' AND {_NOT_ARCHIVED.format('')}"
+        return self._rows(Lease, rest, [*values, scope.project.id], _BY_CLAIM)
+
+    def leases_with_records(self, after: str, limit: int) -> list[Lease]:
+        return self._rows(
+            Lease, "WHERE id > ? AND session_id LIKE 'ses\\_%' ESCAPE '\\' ORDER BY id LIMIT ?", [after, limit]
+        )
 
     def run(self, run_id: str) -> Run | None:
         return self._one(Run, "WHERE id = ?", [run_id])
@@ -423,7 +487,7 @@ class Reading:
         return self._rows(Checkpoint, "WHERE issue_id = ? ORDER BY seq DESC LIMIT ?", [issue_id, limit])
 
     def artifacts_of(self, issue_id: str) -> list[Artifact]:
-        return self._rows(Artifact, "WHERE issue_id = ? ORDER BY created_at, id", [issue_id])
+        return self._rows(Artifact, "WHERE issue_id = ?", [issue_id], _BY_AGE)
 
     def events_of(self, issue_id: str, *, limit: int) -> list[StoredEvent]:
         return self._rows(StoredEvent, "WHERE issue_id = ? ORDER BY seq DESC LIMIT ?", [issue_id, limit])
@@ -442,11 +506,8 @@ class Reading:
         return cast("list[tuple[str, str]]", self._db.ask(sql, [issue_id]))
 
     def dependents(self, issue_id: str) -> list[Issue]:
-        rest = (
-            "WHERE id IN (SELECT issue_id FROM issue_dependencies WHERE depends_on = ?)"
-            " ORDER BY created_at, position, id"
-        )
-        return self._rows(Issue, rest, [issue_id])
+        rest = "WHERE id IN (SELECT issue_id FROM issue_dependencies WHERE depends_on = ?)"
+        return self._rows(Issue, rest, [issue_id], _AS_PLANNED)
 
     def milestone_dependencies(self, milestone_id: str) -> list[str]:
         sql = (
@@ -482,10 +543,18 @@ class Reading:
         where, values = self._in(scope)
         return dict(self._db.ask(f"SELECT status, count(*) FROM issues WHERE {where} GROUP BY status", values))
 
+    def open_counts(self, scope: Scope) -> Mapping[str, int]:
+        where, values = self._in(scope)
+        counts: dict[str, int] = {}
+        for status in ("in_progress", "blocked", "pending"):
+            sql = f"SELECT count(*) FROM (SELECT 1 FROM issues WHERE {where} AND status = '{status}' LIMIT 1000)"
+            counts[status] = self._db.ask(sql, values)[0][0]
+        return counts
+
     def needing_recovery(self, scope: Scope) -> list[Issue]:
         where, values = self._in(scope)
-        rest = f"WHERE {where} AND status = 'needs_recovery' AND {_NOT_ARCHIVED.format('')} ORDER BY {_CLAIM_ORDER}"
-        return self._rows(Issue, rest, [*values, scope.project.id])
+        rest = f"WHERE {where} AND status = 'needs_recovery' AND {_NOT_ARCHIVED.format('')}"
+        return self._rows(Issue, rest, [*values, scope.project.id], _first_to_claim)
 
 
 class Writing(Reading):
@@ -547,58 +616,48 @@ class Writing(Reading):
 
     def _apply(self, change: Insert | Update, seq: int, event_id: str) -> list[Any]:
         if isinstance(change, Insert):
-            row = {name: _filled(value, seq, event_id) for name, value in change.row.items()}
+            row = _filled(change.row, seq, event_id)
             self._db.ask(_insertion(change.table, tuple(row)), list(row.values()))
             return ["+", change.table, row]
-        put = {name: _filled(value, seq, event_id) for name, value in change.set.items()}
-        done = self._db.ask(
-            _updating(change.table, tuple(put), tuple(change.guard)), [*put.values(), change.id, *change.guard.values()]
-        )
-        if not done:
+        put = _filled(change.set, seq, event_id)
+        sql = _updating(change.table, tuple(put), tuple(change.guard))
+        if not self._db.change(sql, [*put.values(), change.id, *change.guard.values()]):
             raise LeaseConflict(details={"row": change.id})
         return ["~", change.table, change.id, put]
 
     def suspects(self, scope: Scope, now: Moment) -> list[tuple[Lease, Issue]]:
-        where, values = self._in(scope, "l.")
-        sql = (
-            f"SELECT {_columns(Lease, 'l.')}, {_columns(Issue, 'i.')} FROM leases l JOIN issues i ON i.id = l.issue_id"
-            f" WHERE {where} AND l.status = 'active' AND {_NOT_ARCHIVED.format('l.')} AND ("
-            " i.status <> 'in_progress' OR l.boot <> ? OR l.boot = '' OR l.deadline_mono IS NULL"
-            " OR l.deadline_mono <= ? OR l.checkpoint_mono IS NULL OR l.checkpoint_mono <= ? - l.freshness_ms)"
-            " ORDER BY l.acquired_at, l.id"
+        where, values = self._in(scope)
+        rest = (
+            f"WHERE {where} AND status = 'active' AND {_NOT_ARCHIVED.format('')} AND ("
+            " boot <> ? OR boot = '' OR deadline_mono IS NULL OR deadline_mono <= ?"
+            " OR checkpoint_mono IS NULL OR checkpoint_mono <= ? - freshness_ms"
+            " OR (SELECT i.status FROM issues i WHERE i.id = leases.issue_id) <> 'in_progress')"
         )
-        rows = self._db.ask(sql, [*values, scope.project.id, now.boot, now.mono_ms, now.mono_ms])
-        width = len(members_of(Lease))
-        return [(_made(Lease, row[:width]), _made(Issue, row[width:])) for row in rows]
+        asked = [*values, scope.project.id, now.boot, now.mono_ms, now.mono_ms]
+        found = ((lease, self.issue(lease.issue_id)) for lease in self._rows(Lease, rest, asked, _BY_CLAIM))
+        return [(lease, issue) for lease, issue in found if issue is not None]
 
     def strays(self, scope: Scope) -> list[Issue]:
         where, values = self._in(scope)
         rest = (
             f"WHERE {where} AND status = 'in_progress' AND {_NOT_ARCHIVED.format('')} AND NOT EXISTS"
-            " (SELECT 1 FROM leases l WHERE l.issue_id = issues.id AND l.status = 'active') ORDER BY id"
+            " (SELECT 1 FROM leases l WHERE l.issue_id = issues.id AND l.status = 'active')"
         )
-        return self._rows(Issue, rest, [*values, scope.project.id])
+        return self._rows(Issue, rest, [*values, scope.project.id], _BY_ID)
 
     def own_leases(self, scope: Scope, agent_id: str) -> list[Lease]:
         where, values = self._in(scope)
-        rest = (
-            f"WHERE {where} AND agent_id = ? AND status = 'active' AND {_NOT_ARCHIVED.format('')}"
-            " ORDER BY acquired_at DESC, epoch DESC, id"
-        )
-        return self._rows(Lease, rest, [*values, agent_id, scope.project.id])
+        rest = f"WHERE {where} AND agent_id = ? AND status = 'active' AND {_NOT_ARCHIVED.format('')}"
+        return self._rows(Lease, rest, [*values, agent_id, scope.project.id], _newest_claim)
 
     def routes(self, project_id: str, campaign_id: str | None) -> list[str]:
-        sql = (
-            "WITH RECURSIVE lane(route) AS ("
-            " SELECT (SELECT route FROM issues WHERE project_id = ?1 AND campaign_id IS ?2 AND status = 'ready'"
-            "  ORDER BY route LIMIT 1)"
-            " UNION ALL"
-            " SELECT (SELECT i.route FROM issues i WHERE i.project_id = ?1 AND i.campaign_id IS ?2"
-            "  AND i.status = 'ready' AND i.route > lane.route ORDER BY i.route LIMIT 1)"
-            " FROM lane WHERE lane.route IS NOT NULL)"
-            " SELECT route FROM lane WHERE route IS NOT NULL"
-        )
-        return [str(row[0]) for row in self._db.ask(sql, [project_id, campaign_id])]
+        ready = "SELECT route FROM issues WHERE project_id = ? AND campaign_id IS ? AND status = 'ready'"
+        found = self._db.ask(f"{ready} ORDER BY route LIMIT 1", [project_id, campaign_id])
+        routes: list[str] = []
+        while found:
+            routes.append(str(found[0][0]))
+            found = self._db.ask(f"{ready} AND route > ? ORDER BY route LIMIT 1", [project_id, campaign_id, routes[-1]])
+        return routes
 
     def first_ready(self, project_id: str, campaign_id: str | None, route: str, limit: int) -> list[Issue]:
         rest = (
@@ -609,17 +668,21 @@ class Writing(Reading):
 
     def rank_due(self, scope: Scope, at_ms: int) -> list[Issue]:
         where, values = self._in(scope)
-        rest = f"WHERE {where} AND status = 'ready' AND rank_due_at IS NOT NULL AND rank_due_at <= ? ORDER BY id"
-        return self._rows(Issue, rest, [*values, at_ms])
+        rest = f"WHERE {where} AND status = 'ready' AND rank_due_at IS NOT NULL AND rank_due_at <= ?"
+        return self._rows(Issue, rest, [*values, at_ms], _BY_ID)
 
     def promotable(self, scope: Scope) -> list[Issue]:
         where, values = self._in(scope)
-        rest = f"WHERE {where} AND promotable = 1 AND {_RUNNING} ORDER BY {_CLAIM_ORDER}"
-        return self._rows(Issue, rest, [*values, scope.project.id])
+        rest = f"WHERE {where} AND promotable = 1 AND {_RUNNING}"
+        return self._rows(Issue, rest, [*values, scope.project.id], _first_to_claim)
 
     def pending(self, scope: Scope, *, limit: int) -> list[Issue]:
         where, values = self._in(scope)
-        rest = f"WHERE {where} AND status = 'pending' AND {_RUNNING} ORDER BY {_CLAIM_ORDER} LIMIT ?"
+        # Named, because with statistics the planner would read all issues where most of them wait.
+        rest = (
+            f"INDEXED BY issues_pending WHERE {where} AND status = 'pending' AND {_RUNNING}"
+            f" ORDER BY {_CLAIM_ORDER} LIMIT ?"
+        )
         return self._rows(Issue, rest, [*values, scope.project.id, limit])
 
     def in_milestones(self, milestone_ids: Sequence[str], statuses: Sequence[str]) -> list[Issue]:
@@ -637,8 +700,8 @@ class Writing(Reading):
         return self._rows(Issue, rest, [campaign_id, campaign_id, *statuses])
 
     def active_artifacts(self, lease_id: str) -> list[Artifact]:
-        rest = "WHERE status = 'active' AND run_id IN (SELECT id FROM runs WHERE lease_id = ?) ORDER BY created_at, id"
-        return self._rows(Artifact, rest, [lease_id])
+        rest = "WHERE status = 'active' AND run_id IN (SELECT id FROM runs WHERE lease_id = ?)"
+        return self._rows(Artifact, rest, [lease_id], _BY_AGE)
 
     def unknown_milestones(self, project_id: str, ids: Sequence[str]) -> list[str]:
         sql = "SELECT 1 FROM milestones WHERE id = ? AND project_id = ?"
@@ -648,6 +711,22 @@ class Writing(Reading):
         sql = "SELECT verb, input, answer FROM requests WHERE project_id = ? AND request_id = ?"
         found = self._db.ask(sql, [project_id, request_id])
         return cast("tuple[str, str, str]", found[0]) if found else None
+
+
+_BY_ID: Final = attrgetter("id")
+_BY_AGE: Final = attrgetter("created_at", "id")
+_BY_CLAIM: Final = attrgetter("acquired_at", "id")
+_AS_PLANNED: Final = attrgetter("created_at", "position", "id")
+
+
+def _first_to_claim(issue: Issue) -> tuple[object, ...]:
+    """`_CLAIM_ORDER`, for what is few."""
+    deadline = _NO_DEADLINE if issue.deadline_at is None else issue.deadline_at
+    return issue.rank, deadline, issue.created_at, issue.position, issue.id
+
+
+def _newest_claim(lease: Lease) -> tuple[object, ...]:
+    return -lease.acquired_at, -lease.epoch, lease.id
 
 
 _TABLES: Final[dict[type, str]] = {
@@ -683,19 +762,23 @@ def _updating(table: str, names: tuple[str, ...], guards: tuple[str, ...]) -> st
     if key not in _SQL:
         put = ", ".join(f"{name} = ?" for name in names)
         held = "".join(f" AND {name} IS ?" for name in guards)
-        _SQL[key] = f"UPDATE {table} SET {put} WHERE id = ?{held} RETURNING 1"
+        _SQL[key] = f"UPDATE {table} SET {put} WHERE id = ?{held}"
     return _SQL[key]
 
 
-def _filled(value: Any, seq: int, event_id: str) -> Any:
-    if value is SEQ:
-        return seq
-    return _compact([event_id]) if value is CITED else value
+def _filled(row: Mapping[str, Any], seq: int, event_id: str) -> Mapping[str, Any]:
+    """The row, with what only the store knows in the place of the words for it."""
+    if SEQ not in row.values() and CITED not in row.values():
+        return row
+    known = {SEQ: seq, CITED: _compact([event_id])}
+    return {name: known.get(value, value) for name, value in row.items()}
+
+
+_encoded: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def _compact(value: Any) -> str:
-    members: Any = dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else value
-    return json.dumps(members, ensure_ascii=False, separators=(",", ":"))
+    return _encoded(dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else value)
 
 
 def replay(db: Database, events: Sequence[StoredEvent]) -> None:

@@ -75,6 +75,10 @@ class Questions(Protocol):
         """Active leases in scope, archived campaigns left out, oldest first."""
         ...
 
+    def leases_with_records(self, after: str, limit: int) -> list[Lease]:
+        """Leases that name a session record of ours, in the order of their ids, behind `after`."""
+        ...
+
     def run(self, run_id: str) -> Run | None:
         """One run."""
         ...
@@ -129,6 +133,10 @@ class Questions(Protocol):
 
     def status_counts(self, scope: Scope) -> Mapping[str, int]:
         """Issues of each status."""
+        ...
+
+    def open_counts(self, scope: Scope) -> Mapping[str, int]:
+        """How many issues are in progress, blocked and pending; of many pending ones at least a thousand."""
         ...
 
     def needing_recovery(self, scope: Scope) -> list[Issue]:

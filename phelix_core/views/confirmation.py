@@ -62,4 +62,7 @@ def _value(name: str, value: object) -> SafeStr | None:
         return moment(value)
     if isinstance(value, list):
         return shown(", ".join(map(str, cast("list[object]", value))))
+    if isinstance(value, Mapping):
+        members = cast("Mapping[str, object]", value)
+        return shown(", ".join(f"{key} {member}" for key, member in members.items()))
     return shown(str(value))

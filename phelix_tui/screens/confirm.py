@@ -25,7 +25,7 @@ from phelix_core.views.confirmation import Confirmation, confirmation
 from phelix_core.views.moments import time_of_day
 from phelix_core.views.rows import BadRecord
 from phelix_core.views.shown import shown
-from phelix_tui.actions import ADDITIVE, Action, Target, raw_of, why_not
+from phelix_tui.actions import ADDITIVE, Action, Target, ViewTarget, raw_of, why_not
 from phelix_tui.desk import Desk
 from phelix_tui.form import FormField, form_fields
 from phelix_tui.screens.dialog import Dialog
@@ -42,7 +42,7 @@ class Proposal:
     """A write that an operator wants: the action, its target as shown, and what was filled in."""
 
     action: Action
-    target: Target
+    target: Target | ViewTarget
     values: Mapping[str, object]
 
 
@@ -62,7 +62,7 @@ class ProposalDialog(Dialog[Outcome | Proposal]):
         Binding("y", "copy_command", "Copy the command", id="dialog.copy"),
     ]
 
-    def __init__(self, desk: Desk, action: Action, target: Target) -> None:
+    def __init__(self, desk: Desk, action: Action, target: Target | ViewTarget) -> None:
         super().__init__()
         self.desk = desk
         self.action = action
@@ -76,6 +76,10 @@ class ProposalDialog(Dialog[Outcome | Proposal]):
     def title_bar(self) -> Bar:
         """The verb, the whole id, the title, the revision."""
         bar = Bar(id="proposal-title", classes="dialog-title")
+        if isinstance(self.target, ViewTarget):
+            name = cell(f"{self.target.name} " if self.target.name else "")
+            bar.show([cell(f" {self.action.verb} ", "bold"), name, Cell(shown(self.target.about), "muted")])
+            return bar
         found = self.target.found
         title = "" if isinstance(found, BadRecord) else found.title or ""
         bar.show(
@@ -104,20 +108,34 @@ class ProposalDialog(Dialog[Outcome | Proposal]):
 
     def fresh(self) -> bool:
         """Whether the session is still at the revision this dialog is about."""
+        if isinstance(self.target, ViewTarget):
+            return True
         found = self.desk.arrangement.found(self.target.session_id)
         return found is not None and not isinstance(found, BadRecord) and found.rev == self.target.rev
 
     def tell_guard(self) -> None:
         """Say whether the record is still the one shown, and open or close the way on."""
         bar = self.query_one("#guard", Bar)
-        found = self.desk.arrangement.found(self.target.session_id)
         reason = why_not(self.target, self.desk.locked)
         if self._applying:
             bar.show([cell(" … writing; what came of it is told here", "accent")])
         elif reason is not None:
             bar.show([cell(" ✗ ", "error"), Cell(visible(reason), "error")])
-        elif self.fresh():
-            unchanged = cell(f" ✓ unchanged since rev {self.target.rev}", "ok")
+        elif isinstance(self.target, ViewTarget):
+            told = " ✓ this is what will be written, or nothing" if self.plan else ""
+            bar.show([cell(told, "ok")], [cell(f" {self.HINT} ", "muted")], keeps="left")
+        else:
+            self._tell_session_guard(bar, self.target)
+        apply, open_ = self.query_one("#apply", Button), self.may_go_on()
+        if apply.has_focus and not open_:
+            self.query_one("#cancel", Button).focus()
+        apply.disabled = not open_
+
+    def _tell_session_guard(self, bar: Bar, target: Target) -> None:
+        """Say how the session on disk stands to the one shown."""
+        found = self.desk.arrangement.found(target.session_id)
+        if self.fresh():
+            unchanged = cell(f" ✓ unchanged since rev {target.rev}", "ok")
             bar.show([unchanged], [cell(f" {self.HINT} ", "muted")], keeps="left")
         elif found is None:
             bar.show([cell(" ✗ the record has gone", "error")])
@@ -126,10 +144,6 @@ class ProposalDialog(Dialog[Outcome | Proposal]):
         else:
             when = time_of_day(found.updated_at_ms)
             bar.show([cell(f" ▲ now rev {found.rev}, changed {when}: go back and look again", "warning")])
-        apply, open_ = self.query_one("#apply", Button), self.may_go_on()
-        if apply.has_focus and not open_:
-            self.query_one("#cancel", Button).focus()
-        apply.disabled = not open_
 
     def may_go_on(self) -> bool:
         """Whether the button works."""
@@ -137,7 +151,7 @@ class ProposalDialog(Dialog[Outcome | Proposal]):
 
     def records_changed(self, changes: Collection[str] | None) -> None:
         """Look again where the record this is about has changed."""
-        if (changes is None or self.target.session_id in changes) and self.is_mounted:
+        if (changes is None or self.target.name in changes) and self.is_mounted:
             self.tell_guard()
 
     # What the operator does
@@ -176,7 +190,7 @@ class CommandForm(ProposalDialog):
 
     HINT: ClassVar = "enter goes on · esc back"
 
-    def __init__(self, desk: Desk, action: Action, target: Target) -> None:
+    def __init__(self, desk: Desk, action: Action, target: Target | ViewTarget) -> None:
         super().__init__(desk, action, target)
         self._pause: Timer | None = None
         self._planned: dict[str, object] = {}
@@ -293,9 +307,10 @@ class ConfirmScreen(ProposalDialog):
 
 def finished_line(outcome: Outcome) -> SafeStr:
     """What to tell the operator when a command has answered."""
-    verb, session_id = outcome.proposal.action.verb, outcome.proposal.target.session_id
+    action = outcome.proposal.action
+    verb, name = action.verb, outcome.proposal.target.name or str(outcome.proposal.values.get("name", ""))
     error = outcome.envelope.error
     if error is None:
-        return SafeStr(f"{verb}: {session_id} is written")
+        return visible(f"{verb}: {name} {action.done}")
     told = outcome.envelope.failure()
     return visible(f"{verb}: {told['code']}: {told['message']}")

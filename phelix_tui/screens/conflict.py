@@ -20,6 +20,7 @@ from phelix_core.text import SafeStr
 from phelix_core.views.moments import time_of_day
 from phelix_core.views.rows import BadRecord, Found
 from phelix_core.views.shown import shown
+from phelix_tui.actions import Target
 from phelix_tui.screens.confirm import Proposal
 from phelix_tui.screens.dialog import Dialog
 from phelix_tui.screens.drawing import heading
@@ -35,9 +36,10 @@ class ConflictScreen(Dialog[str]):
         Binding("p", "answer('replan')", "Plan it again", id="conflict.replan"),
     ]
 
-    def __init__(self, proposal: Proposal, current: Found | None, reason: SafeStr) -> None:
+    def __init__(self, proposal: Proposal, target: Target, current: Found | None, reason: SafeStr) -> None:
         super().__init__()
         self._proposal = proposal
+        self._target = target
         self._current = current
         self._reason = reason
 
@@ -68,7 +70,7 @@ class ConflictScreen(Dialog[str]):
 
     def on_mount(self) -> None:
         """Fill the three columns; letting go has the focus."""
-        target = self._proposal.target
+        target = self._target
         bar = self.query_one("#conflict-title", Bar)
         bar.show([cell(" Conflict ", "bold"), cell(f"{self._proposal.action.verb}: {target.session_id}")])
         self.query_one("#base", TextPage).show([heading("What you saw"), *_version(target.found)])

@@ -6,7 +6,7 @@ and 9.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
@@ -24,10 +24,12 @@ from phelix_core.views.shown import shown
 from phelix_tui.arrangement import Patch, subjects_of
 from phelix_tui.desk import Desk
 from phelix_tui.form import Entry
+from phelix_tui.lookup import Lookup
+from phelix_tui.messages import LookupFailed, LookupFinished, LookupTookLong
 from phelix_tui.screens.drawing import failure_lines, last_read_lines, preview_lines, state_cell
 from phelix_tui.screens.room import Room
 from phelix_tui.widgets.pages import Bar, TextPage, cell
-from phelix_tui.widgets.rowlist import Cell, Column, Row, RowList
+from phelix_tui.widgets.rowlist import MARK_GLYPH, Cell, Column, Row, RowList
 from phelix_tui.wrapping import TextLine, line
 
 if TYPE_CHECKING:
@@ -58,6 +60,10 @@ class FleetRoom(Room):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "find", "Find", id="fleet.find"),
+        Binding("v", "app.views", "Saved views", id="fleet.views"),
+        Binding("space", "mark", "Mark or unmark", show=False, id="fleet.mark"),
+        Binding("V", "mark_range", "Mark from the last mark to here", show=False, id="fleet.mark-range"),
+        Binding("U", "unmark", "Unmark all", show=False, id="fleet.unmark"),
         Binding("escape", "clear_filter", "Clear the filter", show=False, id="fleet.clear"),
         Binding("R", "apply_waiting", "Apply waiting rows", show=False, id="fleet.apply-waiting"),
         Binding("tab", "other_pane", "List or preview", show=False, id="fleet.pane"),
@@ -76,6 +82,9 @@ class FleetRoom(Room):
         self._last_good: ShownSession | None = None
         self._wrong: FilterError | None = None
         self._typing: Timer | None = None
+        self._lookup = Lookup(desk, self.post_message)
+        self._looking = False
+        self._not_looked_up: SafeStr | None = None
 
     def content(self) -> ComposeResult:
         """List, preview, filter, state line."""
@@ -91,6 +100,7 @@ class FleetRoom(Room):
         fleet = self.query_one("#fleet", RowList)
         fleet.focus()
         self.watch(fleet, "scroll_y", self._scrolled, init=False)
+        self.run_worker(self._lookup.run(), group="lookup", exit_on_error=False)
         self._tell()
 
     def on_resize(self) -> None:
@@ -111,7 +121,13 @@ class FleetRoom(Room):
 
     def records_changed(self, changes: Mapping[str, Found | None] | None, patch: Patch) -> None:
         """Repaint what changed; bring in the new order, or let it wait."""
+        if changes is None:
+            self._unmark_gone()
+        elif gone := [session_id for session_id, found in changes.items() if found is None]:
+            self.query_one("#fleet", RowList).patch([self._line_of(session_id) for session_id in gone])
+            self._unmark_gone(gone)
         self._take(patch)
+        self._lookup.changed()
         selected = self.selected_id()
         if changes is None or selected in changes:
             self._ask_preview()
@@ -134,8 +150,35 @@ class FleetRoom(Room):
 
     def on_screen_resume(self) -> None:
         """Catch up with what happened while another screen was in front."""
+        self._unmark_gone()
         self._reorder()
+        self._lookup.changed()
         self._ask_preview()
+
+    @on(LookupTookLong)
+    def _looks_long(self) -> None:
+        self._looking = True
+        self._tell()
+
+    @on(LookupFinished)
+    def _looked_up(self, message: LookupFinished) -> None:
+        """Show what a filter on references accepts; a new filter's rows at once, later ones as any new order."""
+        arrangement = self.desk.arrangement
+        self._looking, self._not_looked_up = False, None
+        was_pending = arrangement.filtering.is_pending
+        moved = arrangement.answer(message.answers)
+        if not self.is_current:
+            return  # drawn anew when this screen is in front again
+        if was_pending and not arrangement.filtering.is_pending:
+            self._reorder()
+        else:
+            self._take(Patch((), moved))
+
+    @on(LookupFailed)
+    def _lookup_failed(self, message: LookupFailed) -> None:
+        """Say why the rows do not follow; nothing is taken away."""
+        self._looking, self._not_looked_up = False, visible(f"{message.code}: {message.reason}")
+        self._tell()
 
     def _take(self, patch: Patch) -> None:
         fleet = self.query_one("#fleet", RowList)
@@ -160,9 +203,13 @@ class FleetRoom(Room):
         self._tell()
 
     def _line_of(self, session_id: str) -> Row:
-        """The row of an id in the list; one that has gone since the list was ordered is a blank line."""
+        """The row of an id in the list; one that has gone since the list was ordered says so."""
         row = self.desk.arrangement.row(session_id)
-        return self._line(row) if row is not None else Row(session_id, (Cell(SafeStr("")),) * len(_COLUMNS))
+        if row is not None:
+            return self._line(row)
+        self._drawn.pop(session_id, None)
+        gone = (cell("∅ gone", "muted"), cell(f"…{session_id[-8:]}", "muted"), cell("the record has gone", "muted"))
+        return Row(session_id, gone + (cell(""),) * (len(_COLUMNS) - len(gone)))
 
     # How it looks
 
@@ -196,8 +243,9 @@ class FleetRoom(Room):
         if not self._loaded:
             counted = [cell("sessions unknown " if self._failure else "reading… ")]
         self.query_one("#title", Bar).show(self.title_cells(), counted, keeps="right")
-        self.query_one("#state", Bar).show(*self._state())
-        self.query_one("#state", Bar).display = bool(self._state()[0])
+        left, right = self._state()
+        self.query_one("#state", Bar).show(left, right)
+        self.query_one("#state", Bar).display = bool(left or right)
         fleet.placeholder = self._placeholder()
         preview = self.query_one("#preview", TextPage)
         if not listed:
@@ -207,17 +255,38 @@ class FleetRoom(Room):
     def _state(self) -> tuple[list[Cell], list[Cell]]:
         arrangement = self.desk.arrangement
         if self._failure is not None:
-            return [cell(" ✗ What is shown is old. ", "bold error"), Cell(self._failure, "error")], []
+            return [cell(" ✗ What is shown is old. ", "bold error"), Cell(self._failure, "error")], self._told_marks()
         left: list[Cell] = []
         if self._wrong is not None:
-            return self._told_wrong(self._wrong), []
+            return self._told_wrong(self._wrong), self._told_marks()
         if arrangement.wanted:
-            matching = self.query_one("#fleet", RowList).row_count
-            left = [cell(" / ", "accent"), Cell(shown(arrangement.wanted), "bold")]
-            left.append(cell(f"   {matching:,} of {len(arrangement):,} match · esc clears", "muted"))
+            left = [cell(" / ", "accent"), Cell(shown(arrangement.wanted), "bold"), *self._told_matches()]
         if self._waiting:
-            left.append(cell(f" ↕ {self._waiting} waiting to be reordered · R applies", "warning"))
-        return left, []
+            left.append(cell(f" ↕ {self._waiting:,} waiting · R applies", "warning"))
+        return left, self._told_marks()
+
+    def _told_matches(self) -> list[Cell]:
+        """How many rows match; not while they are those of the filter before, or else that they may be old."""
+        arrangement = self.desk.arrangement
+        cells: list[Cell] = []
+        if not arrangement.filtering.is_pending:
+            matching = self.query_one("#fleet", RowList).row_count
+            way_out = "" if self._waiting else " · esc clears"
+            cells.append(cell(f"   {matching:,} of {len(arrangement):,} match{way_out}", "muted"))
+        if self._not_looked_up is not None:
+            told = cell("   ✗ References could not be looked up, the rows are as before. ", "error")
+            cells += [told, Cell(self._not_looked_up, "error")]
+        elif self._looking:
+            cells.append(cell("   looking…", "muted"))
+        return cells
+
+    def _told_marks(self) -> list[Cell]:
+        """How many rows are marked, and how many of them the list does not show."""
+        fleet = self.query_one("#fleet", RowList)
+        if not fleet.marks:
+            return []
+        hidden = f" ({fleet.hidden_mark_count:,} hidden)" if fleet.hidden_mark_count else ""
+        return [cell(f" {MARK_GLYPH} {len(fleet.marks):,} marked{hidden} ", "accent")]
 
     def _told_wrong(self, wrong: "FilterError") -> list[Cell]:
         """What was typed with the token at fault marked, and what is wrong with it; the rows are as before."""
@@ -242,6 +311,8 @@ class FleetRoom(Room):
             return SafeStr(f"Reading the records… {self.desk.progress()}")
         if not len(arrangement):
             return SafeStr("No sessions yet.")
+        if arrangement.filtering.is_pending:
+            return SafeStr("Looking up references…" if self._not_looked_up is None else "References are unknown.")
         return SafeStr(f"0 of {len(arrangement):,} match. esc clears the filter.")
 
     def _first_steps(self) -> list[TextLine]:
@@ -338,7 +409,9 @@ class FleetRoom(Room):
             self._wrong = error
             self._tell()
         else:
-            self._wrong = None
+            self._wrong = self._not_looked_up = None
+            self._looking = self._looking and self.desk.arrangement.filtering.is_pending
+            self._lookup.filtered()
             self._reorder()
         if text:
             self._offer()
@@ -358,7 +431,14 @@ class FleetRoom(Room):
         from phelix_core.views.filter import completions, counted  # noqa: PLC0415 - as above
 
         now_ms, limit_ms = self.desk.now_ms(), self.desk.env.settings.stale_after_ms
-        return completions(text, cursor, lambda field: counted(subjects, field, now_ms, limit_ms))[:_MOST_OFFERS]
+        marked = self.desk.arrangement.marked
+
+        def counts(field: str) -> "Mapping[str, int] | None":
+            if field == "ref":
+                return None  # rows hold how many references there are, not how they are
+            return counted(subjects, field, now_ms, limit_ms, marked)
+
+        return completions(text, cursor, counts)[:_MOST_OFFERS]
 
     def _take_offer(self) -> None:
         """Put the first offer for what is typed now where the cursor is."""
@@ -378,10 +458,56 @@ class FleetRoom(Room):
         self.query_one("#filter", Input).display = False
         self.query_one("#fleet", RowList).focus()
 
+    def why_not_save(self) -> str | None:
+        """Why there is no filter to save; None where there is one."""
+        if self._wrong is not None:
+            return "what is typed is no filter; correct it first"
+        return None if self.desk.arrangement.wanted else "no filter is in force; / sets one"
+
+    def show_view(self, where: str) -> None:
+        """Put a saved view's filter in force, as if it had been typed."""
+        self.query_one("#filter", Input).value = where
+
     def action_clear_filter(self) -> None:
         """Leave the filter and show everything."""
         self.query_one("#filter", Input).value = ""
         self._close_filter()
+
+    # Marks
+
+    def action_mark(self) -> None:
+        """Mark or unmark the row under the cursor; a preview that cannot scroll hands its space bar on to here."""
+        fleet = self.query_one("#fleet", RowList)
+        if fleet.has_focus and self._is_there(fleet.cursor_id):
+            fleet.toggle_mark()
+
+    def action_mark_range(self) -> None:
+        """Mark the rows from the last one marked to the cursor."""
+        self.query_one("#fleet", RowList).mark_range()
+        self._unmark_gone()
+
+    def action_unmark(self) -> None:
+        """Unmark all rows, hidden ones too."""
+        self.query_one("#fleet", RowList).marks = frozenset()
+
+    def _is_there(self, session_id: str | None) -> bool:
+        return session_id is not None and session_id in self.desk.arrangement
+
+    def _unmark_gone(self, gone: Iterable[str] | None = None) -> None:
+        """A mark goes with its record; `gone` names the records that have gone, where that is known."""
+        fleet = self.query_one("#fleet", RowList)
+        if not fleet.marks:
+            return
+        lost = [row_id for row_id in (fleet.marks if gone is None else gone) if not self._is_there(row_id)]
+        if any(row_id in fleet.marks for row_id in lost):
+            fleet.marks = fleet.marks.difference(lost)
+
+    @on(RowList.MarksChanged)
+    def _marks_changed(self, message: RowList.MarksChanged) -> None:
+        """A filter that asks for marks follows at once; with the last mark, what had waited for it comes in."""
+        if self.desk.arrangement.mark(message.marks) or (self._waiting and not self._held()):
+            self._reorder()
+        self._tell()
 
     def action_apply_waiting(self) -> None:
         """Bring the waiting order in."""

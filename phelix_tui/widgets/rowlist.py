@@ -28,7 +28,7 @@ from phelix_tui.cells import Align, fit
 from phelix_tui.theming import role_colour, theme_colour
 
 CURSOR_GLYPH = "›"
-MARK_GLYPH = "◆"
+MARK_GLYPH = "*"
 GUTTER = 2
 """Cells before the first column: one for the cursor's glyph, one for the mark's."""
 ROOMY = 100
@@ -185,6 +185,8 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         self._index: dict[str, int] = {}
         self._cursor_id: str | None = None
         self._marks: frozenset[str] = frozenset()
+        self._last_mark: str | None = None
+        self._hidden: int | None = 0
         self._placeholder = placeholder
         self._strips: LRUCache[tuple[str, bool, bool, bool], tuple[Row, Strip]] = LRUCache(_CACHED_STRIPS)
         self._styles_of: dict[tuple[str, str], Style] = {}
@@ -242,6 +244,7 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         heir = self._heir(index)
         lost, moved = self._cursor_id, heir != self._cursor_id
         self._ids, self._draw, self._index, self._cursor_id = list(ids), draw, index, heir
+        self._hidden = None
         self._fit_virtual_size()
         self._keep_height(heir if anchor_id == lost else anchor_id, anchor_line)
         self._repaint_differences(before)
@@ -315,7 +318,9 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         changed = wanted ^ self._marks
         if not changed:
             return
-        self._marks = wanted
+        self._marks, self._hidden = wanted, None
+        if self._last_mark not in wanted:
+            self._last_mark = None
         self._refresh_rows(*(self._index[row_id] for row_id in changed if row_id in self._index))
         self.post_message(self.MarksChanged(self, wanted))
 
@@ -324,11 +329,28 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         """The marked ids that the list does not hold at the moment."""
         return frozenset(row_id for row_id in self._marks if row_id not in self._index)
 
+    @property
+    def hidden_mark_count(self) -> int:
+        """How many marks are hidden; counted when marks or order have changed, not each time somebody asks."""
+        if self._hidden is None:
+            self._hidden = len(self.hidden_marks)
+        return self._hidden
+
     def toggle_mark(self, row_id: str | None = None) -> None:
         """Mark or unmark `row_id`, or the cursor's row; an empty list has nothing to mark."""
         target = self._cursor_id if row_id is None else row_id
         if target is not None:
+            self._last_mark = target
             self.marks = self._marks ^ {target}
+
+    def mark_range(self) -> None:
+        """Mark every row from the last one marked to the cursor's; where that one is not here, the cursor's alone."""
+        if self._cursor_id is None:
+            return
+        place = self._cursor_place
+        start = place if self._last_mark is None else self._index.get(self._last_mark, place)
+        self._last_mark = self._cursor_id
+        self.marks = self._marks.union(self._ids[min(start, place) : max(start, place) + 1])
 
     # What the user does
 
@@ -348,10 +370,6 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
     def action_cursor_to_end(self) -> None:
         """Move the cursor to the last row."""
         self._go(len(self._ids) - 1)
-
-    def action_toggle_mark(self) -> None:
-        """Mark or unmark the cursor's row."""
-        self.toggle_mark()
 
     def action_open(self) -> None:
         """Ask for the cursor's row to be opened."""

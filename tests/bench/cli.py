@@ -4,6 +4,7 @@ Fresh processes with a warm file cache, console script and interpreter of one en
 valgrind is there the instructions are counted too, since that count repeats.
 """
 
+import json
 import re
 import shutil
 import statistics
@@ -12,9 +13,10 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from phelix_core.checks import Surface
-from phelix_core.commands.environment import open_environment
+from phelix_core.commands.environment import Environment, open_environment
 from phelix_core.commands.registry import load_command
 from phelix_core.commands.run import run
 from phelix_core.settings import Settings
@@ -37,15 +39,34 @@ def _calls(data_dir: str) -> dict[str, list[str]]:
         said = {"session_id": session_id, "step": "deploy", "note": f"host {number} answers its health check"}
         run(load_command("session checkpoint"), said, env)
     common = ["--json", "--data-dir", data_dir]
+    context = _claimed(env)
     return {
         "session checkpoint --json": [
             *[_PHELIX, "session", "checkpoint", session_id],
             *["--step", "verify", "--note", "two hosts answer their health check", *common],
         ],
+        "queue checkpoint --json": [
+            *[_PHELIX, "queue", "checkpoint", "--lease", context["leaseId"], "--status", "in_progress"],
+            *["--summary", "Two hosts answer their health check", "--next", "Wait for the third"],
+            *["--evidence", "commit:4f1c2ab", *common],
+        ],
         "session show --json": [_PHELIX, "session", "show", session_id, *common],
         "session list --limit 20 --json": [_PHELIX, "session", "list", "--limit", "20", *common],
         "--version (imports alone)": [_PHELIX, "--version"],
     }
+
+
+def _claimed(env: Environment) -> Any:
+    """A claim in a queue of twenty issues."""
+    issues = [{"task": f"Roll out service {number}", "priority": "medium", "size": "S"} for number in range(SESSIONS)]
+    batch = {"milestones": [{"milestone_key": "m", "description": "The rollout", "issues": issues}]}
+    run(load_command("queue init"), {"name": "acme"}, env)
+    run(load_command("queue campaign"), {"project_name": "search", "campaign_name": "rollout"}, env)
+    run(load_command("queue plan"), {"batch": json.dumps(batch), "campaign": "rollout"}, env)
+    host = {"host": "build-7", "workload_classes": ["default"], "ttl": 86_400, "agent": "a1"}
+    context = run(load_command("queue claim"), host, env).result
+    env.queue.close()
+    return context
 
 
 def _process(argv: list[str]) -> Callable[[], None]:

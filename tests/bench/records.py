@@ -38,7 +38,7 @@ def _session(number: int, events: int) -> Session:
     return session
 
 
-def _by_hand(folder: str, name: str, data: bytes) -> None:
+def by_hand(folder: str, name: str, data: bytes) -> None:
     """What durability alone takes."""
     staged = f"{folder}/{name}.{os.urandom(8).hex()}"
     descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -68,7 +68,7 @@ def _works(scratch: str, events: int, sessions: int) -> dict[str, Callable[[], N
         session = store.create(_session(number, events))
         name = f"{session.session_id}.json"
         written[name] = Path(f"{scratch}/sessions/{name}").read_bytes()
-        _by_hand(hand, name, written[name])
+        by_hand(hand, name, written[name])
     names = list(written) * (UPDATES // sessions)
     note = f"host {events - 2} answers its health check"
 
@@ -82,15 +82,15 @@ def _works(scratch: str, events: int, sessions: int) -> dict[str, Callable[[], N
         for name in names:
             store.update(name.removesuffix(".json"), again)
 
-    def by_hand() -> None:
+    def written_by_hand() -> None:
         for name in names:
-            _by_hand(hand, name, written[name])
+            by_hand(hand, name, written[name])
 
     def by_hand_with_json() -> None:
         for name in names:
-            _by_hand(hand, name, _edited(hand, name))
+            by_hand(hand, name, _edited(hand, name))
 
-    return {"ours": ours, "by hand": by_hand, "by hand with json": by_hand_with_json}
+    return {"ours": ours, "by hand": written_by_hand, "by hand with json": by_hand_with_json}
 
 
 def _measured(events: int, sessions: int) -> list[Row]:

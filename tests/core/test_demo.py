@@ -1,3 +1,4 @@
+import sqlite3
 from collections import Counter
 from pathlib import Path
 
@@ -6,19 +7,38 @@ from phelix_core.commands.environment import Environment
 from tests.rig import FixedClock, bytes_of, did, environment, refused
 
 
+def files_of(folder: Path) -> object:
+    """Every file but the database's, which is compared by its rows."""
+    return {name: data for name, data in bytes_of(folder).items() if data and not name.startswith("queue.db")}
+
+
+def rows_of(file: Path) -> list[str]:
+    """Every statement that rebuilds the database."""
+    db = sqlite3.connect(file)
+    try:
+        return list(db.iterdump())
+    finally:
+        db.close()
+
+
 def test_the_same_seed_at_the_same_time_is_the_same_fleet_to_the_byte(env: Environment, tmp_path: Path) -> None:
     for name, seed in (("a", 7), ("b", 7), ("c", 8)):
         did(env, "demo", directory=str(tmp_path / name), sessions=12, seed=seed)
-    first, same, other = ({n: d for n, d in bytes_of(tmp_path / name).items() if d} for name in "abc")
+    first, same, other = (files_of(tmp_path / name) for name in "abc")
     assert first == same
     assert first != other
+    rows, again, others = (rows_of(tmp_path / name / "queue.db") for name in "abc")
+    assert rows == again
+    assert rows != others
 
 
 def test_a_demo_fleet_has_something_of_everything_and_every_record_is_whole(env: Environment, tmp_path: Path) -> None:
     did(env, "demo", directory=str(tmp_path / "demo"))
     there = environment(tmp_path / "demo", FixedClock())
     listed = did(there, "session list", limit=0)
-    assert (listed.count, listed.unreadable) == (DEFAULT_SESSIONS, ())
+    own = [row for row in listed.sessions if row.project == "northwind"]
+    assert (len(own), listed.unreadable) == (DEFAULT_SESSIONS, ()), "the others are the queue's claims"
+    assert len(own) < listed.count
     statuses = Counter(row.status for row in listed.sessions)
     assert statuses.keys() == {"active", "completed", "failed", "cancelled"}
     assert 0 < sum(row.stale is not None for row in listed.sessions) < statuses["active"]
@@ -48,3 +68,19 @@ def test_a_moving_fleet_moves_by_valid_steps_alone(data_dir: Path, clock: FixedC
     listed = did(env, "session list", limit=0)
     assert listed.count > 6
     assert listed.unreadable == ()
+
+
+def test_a_demo_queue_has_milestones_leases_that_live_and_one_that_does_not_a_block_and_a_crash_loop(
+    env: Environment, tmp_path: Path
+) -> None:
+    did(env, "demo", directory=str(tmp_path / "demo"))
+    there = environment(tmp_path / "demo", FixedClock())
+    health = did(there, "queue health")
+    assert {milestone["status"] for milestone in health["milestones"]} == {"done", "failed", "blocked", "in_progress"}
+    assert (health["leases"]["activeCount"], health["leases"]["staleCount"]) == (3, 1)
+    assert list(health["leases"]["staleReasons"].values()) == ["lease_expired"]
+    issues = did(there, "queue list", limit=0)["issues"]
+    reasons = {
+        issue["status"]: issue.get("blockedReason") for issue in issues if issue["status"] in {"failed", "blocked"}
+    }
+    assert reasons == {"failed": "crash_loop", "blocked": "needs the finance team's sign-off"}

@@ -3,7 +3,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given
@@ -14,6 +14,7 @@ from phelix_core.sessions.summary import ReferenceCounts, SessionSummary
 from phelix_core.views.filter import (
     COLUMNS,
     FIELDS,
+    Comparison,
     Completion,
     Filterable,
     FilterError,
@@ -24,6 +25,7 @@ from phelix_core.views.filter import (
     completions,
     counted,
     filterable,
+    lookups,
     parse,
 )
 from phelix_core.views.moments import moment
@@ -630,6 +632,42 @@ def test_a_query_says_what_rows_and_callers_must_bring() -> None:
     assert needs("a OR -ref:missing") == (True, False, False)
     assert needs("dep=dep-1") == (False, True, False)
     assert needs("is:stale,marked") == (False, False, True)
+
+
+@given(QUERIES.filter(few_patterns), st.lists(facts(), min_size=1, max_size=8))
+def test_rows_without_references_fit_by_what_was_looked_up_as_those_with_them_do(
+    query: Written, rows: list[Facts]
+) -> None:
+    asked = parse(query[0])
+    named = [replace(fact, session_id=f"ses_{place}") for place, fact in enumerate(rows)]
+    looked_up: dict[Comparison, set[str]] = {}
+    for term, where in lookups(asked).items():
+        assert len(where.encode()) <= len(canonical(asked).encode())
+        assert not parse(where).needs_marks
+        accepts = parse(where).predicate(NOW + DAY, HOUR)  # whenever it was asked: what moves is not part of it
+        looked_up[term] = {fact.session_id for fact in named if accepts(fact.row)}
+    marked = {"ses_0"}
+    whole, bare = (
+        asked.predicate(NOW, HOUR, marked=marked),
+        asked.predicate(NOW, HOUR, marked=marked, looked_up=looked_up),
+    )
+    for fact in named:
+        assert bare(filterable(fact.session_id, fact.found)) == whole(fact.row)
+
+
+def test_a_look_up_is_narrowed_by_what_only_a_change_of_the_record_can_change() -> None:
+    def asks(text: str) -> dict[str, str]:
+        return {canonical(Query(((term,),))): where for term, where in lookups(parse(text)).items()}
+
+    assert asks("is:stale billing age>2h") == {}
+    assert asks("ref:missing") == {"ref:missing": "ref:missing"}
+    assert asks("app=billing -ref:missing is:active") == {"ref:missing": "ref:missing app=billing is:active"}
+    assert asks("ref:missing is:marked seen>1h is:stale billing /x/") == {"ref:missing": "ref:missing"}
+    assert asks("a rev>3 op=op_1 OR -op=op_1 OR dep=dep-2 plan=pln_3") == {
+        "op=op_1": "op=op_1 rev>3 OR op=op_1",
+        "dep=dep-2": "dep=dep-2",
+        "plan=pln_3": "plan=pln_3",
+    }
 
 
 # --- patterns that would take for ever elsewhere

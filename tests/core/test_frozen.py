@@ -65,6 +65,16 @@ def test_members_are_given_by_name_only() -> None:
         Ours("a")  # pyright: ignore[reportCallIssue]
 
 
+def test_a_class_without_members_is_one_too() -> None:
+    @frozen
+    class Empty:
+        """Nothing to say."""
+
+    assert Empty() == Empty()
+    with pytest.raises(TypeError):
+        Empty(name="a")  # pyright: ignore[reportCallIssue]
+
+
 def test_nothing_can_be_changed_added_or_deleted() -> None:
     ours = Ours(name="a")
     for change in (lambda: setattr(ours, "name", "b"), lambda: setattr(ours, "new", 1), lambda: delattr(ours, "name")):

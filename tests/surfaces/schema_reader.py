@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 KEYWORDS = {
-    "$defs", "$ref", "additionalProperties", "anyOf", "default", "description", "enum", "items", "maximum", "minimum",
-    "pattern", "properties", "required", "title", "type",
+    "$defs", "$ref", "additionalProperties", "anyOf", "default", "description", "enum", "items", "maximum", "minLength",
+    "minimum", "pattern", "properties", "required", "title", "type",
 }  # fmt: skip
 TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -57,6 +57,8 @@ def _value_faults(schema: Schema, value: Any, at: str) -> Iterator[str]:
         and not re.search(schema["pattern"].removesuffix("$") + r"\Z", value)
     ):
         yield f"{at} does not match {schema['pattern']}"
+    if "minLength" in schema and isinstance(value, str) and len(value) < schema["minLength"]:
+        yield f"{at} is too short"
     if "minimum" in schema and isinstance(value, int) and not schema["minimum"] <= value <= schema["maximum"]:
         yield f"{at} is out of range"
 

@@ -22,6 +22,7 @@ from phelix_core.redaction import redact
 from phelix_core.strictjson import dumps
 from tests.canaries import CANARIES, IDS, Canary, found_in, found_under, in_turn
 from tests.rig import PHELIX, FixedClock, Phelix, did, environment
+from tests.surfaces.queue_fleet import LEAST
 from tests.tui.hostile import hostile_record
 from tests.tui.pty_terminal import PtyTerminal, clean_environment
 
@@ -102,10 +103,13 @@ def words_for(field: Field, text: str) -> list[str]:
 
 def required(name: str, but: Field | None) -> list[str]:
     """Acceptable words for what the command cannot do without."""
-    given = {"session_id": ID, "keep": "0", "older_than": "1d", "shell": "bash", "directory": "demo"}
+    given = {**LEAST, "session_id": ID, "keep": "0", "directory": "demo"}
     fields = [field for field in load_command(name).fields(Surface.CLI) if field.required and field is not but]
     few = ["--sessions=1"] if name == "demo" and (but is None or but.positional) else []
-    return [*(word for field in fields for word in words_for(field, given[field.name])), *few]
+    words = [
+        (field, value) for field in fields for value in ([*given[field.name]] if field.many else [given[field.name]])
+    ]
+    return [*(word for field, value in words for word in words_for(field, value)), *few]
 
 
 def lines(name: str, text: str) -> Iterator[list[str]]:
@@ -259,7 +263,7 @@ def test_no_input_of_another_surface_lets_one_through(data_dir: Path, clock: Fix
     env = environment(data_dir, clock, surface)
     for number, canary in enumerate(CANARIES):
         did(env, "session create", title="ship")
-        known = {"session_id": f"ses_{number + 1:016x}", "keep": 0, "older_than": "1d"}
+        known = {**LEAST, "session_id": f"ses_{number + 1:016x}", "keep": 0, "older_than": "1d"}
         for name in COMMANDS:
             command = load_command(name)
             if name == "demo" or command.effect is Effect.PROGRAM:

@@ -55,6 +55,27 @@ def test_bash_offers_the_values_that_are_known(offered: Callable[..., list[str]]
     assert offered("completion", "z") == ["zsh"]
 
 
+def test_bash_offers_saved_views_where_one_is_named(offered: Callable[..., list[str]], env: Environment) -> None:
+    did(env, "session create")
+    did(env, "view save", name="late", where="is:stale")
+    did(env, "view save", name="mine", where="app=billing")
+    assert offered("session", "list", "--view", "l") == ["late"]
+    assert set(offered("view", "show", "")) >= {"late", "mine"}
+    assert offered("view", "remove", "m") == ["mine"]
+    assert not [word for word in offered("view", "show", "") if word.startswith("ses_")]
+
+
+def test_a_file_with_a_hostile_name_is_not_offered_and_runs_nothing(
+    offered: Callable[..., list[str]], data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder, name in (("sessions", "ses_$(touch run).json"), ("views", "$(touch run).toml"), ("views", "`id`.toml")):
+        (data_dir / folder).mkdir(parents=True, exist_ok=True)
+        (data_dir / folder / name).touch()
+    assert "touch" not in " ".join(offered("session", "fail", "") + offered("view", "show", ""))
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_data_directory_with_a_hostile_name_runs_nothing(
     offered: Callable[..., list[str]], phelix: Phelix, tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sqlite3
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,7 @@ from phelix_core.errors import InvalidArgument, PhelixError
 from phelix_core.settings import load_settings
 from phelix_core.strictjson import JsonRefused, dumps, loads, plain
 from tests.rig import FixedClock, Phelix, bytes_of, did, environment
+from tests.surfaces.queue_fleet import LEAST, QUEUE_REFUSED, QUEUE_STORED, fill
 from tests.surfaces.schema_reader import KEYWORDS, TYPES, faults, parts
 
 COMMANDS = {name: load_command(name) for name in CATALOGUE}
@@ -34,8 +36,13 @@ STORED: dict[str, dict[str, Any]] = {
     "session fail": {"session_id": ID, "reason": "broke"},
     "session cancel": {"session_id": ID, "reason": "superseded"},
     "session prune": {"keep": 0, "older_than": "1d"},
+    "view save": {"name": "late", "where": "app=billing age>2h", "title": "late billing"},
+    "view list": {},
+    "view show": {"name": "kept"},
+    "view remove": {"name": "kept"},
     "doctor": {},
     "schema": {"words": ["session", "create"]},
+    **QUEUE_STORED,
 }
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "session create": ({"title": "x" * 201}, "INVALID_ARGUMENT"),
@@ -46,27 +53,38 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "session fail": ({"session_id": ID, "plans": ["pln_0000000000000001"]}, "INVALID_ARGUMENT"),
     "session cancel": ({"session_id": "x"}, "INVALID_ARGUMENT"),
     "session prune": ({"keep": -1, "older_than": "1d"}, "INVALID_ARGUMENT"),
+    "view save": ({"name": "kept", "where": "app=search"}, "ALREADY_EXISTS"),
+    "view show": ({"name": "absent"}, "NOT_FOUND"),
+    "view remove": ({"name": "../sessions/x"}, "INVALID_ARGUMENT"),
     "schema": ({"words": ["nope"]}, "NOT_FOUND"),
+    **QUEUE_REFUSED,
 }
 
 
-def argv_of(command: Command, raw: dict[str, Any]) -> list[str]:
-    """The words that ask for `raw` on the command line."""
+def argv_of(command: Command, raw: dict[str, Any], folder: Path) -> list[str]:
+    """The words that ask for `raw` on the command line; what goes in as a file's content is written in `folder`."""
     words = command.name.split()
     for field in command.fields(Surface.CLI):
         if field.name not in raw:
             continue
-        for value in raw[field.name] if field.many else [raw[field.name]]:
+        for given in raw[field.name] if field.many else [raw[field.name]]:
+            value = given
+            if field.file_cap is not None:
+                value = folder / f"{field.name}.json"
+                value.write_text(given)
             words += [str(value)] if field.positional else [f"{field.option}={value}"]
     return words
 
 
-def fleet(data_dir: Path) -> Environment:
-    """The command line's environment over one active and one closed session, from long ago."""
+def fleet(data_dir: Path, *, queue: bool = False) -> Environment:
+    """The command line's environment over one active and one closed session and a queue, from long ago."""
     env = environment(data_dir, FixedClock(1_000))
+    if queue:
+        fill(data_dir)
     did(env, "session create", title="first", app="billing")
     did(env, "session create", title="second")
     did(env, "session complete", session_id=CLOSED)
+    did(env, "view save", name="kept", where="app=billing is:active")
     return env
 
 
@@ -74,21 +92,56 @@ def provenance_aside(value: Any) -> Any:
     """A value without what rightly differs between surfaces: who, through what, when, and which fresh id."""
     if isinstance(value, dict):
         members = cast("dict[str, Any]", value).items()
-        varies = {"via", "actor"}
+        varies = {"via", "actor", "at"}
         return {
-            name: "…" if name in varies or name.endswith("_ms") else provenance_aside(member)
+            name: "…" if name in varies or name.endswith(VARYING) else provenance_aside(member)
             for name, member in members
         }
     if isinstance(value, list):
         return [provenance_aside(item) for item in cast("list[Any]", value)]
-    return re.sub("ses_[0-9a-f]{16}", "ses_…", value) if isinstance(value, str) else value
+    return re.sub("(ses_|[A-Z]+-)[0-9a-f]{16}", r"\1…", value) if isinstance(value, str) else value
+
+
+VARYING = ("_ms", "At", "_at", "_mono", "Ms", "dbPath")
+"""How the names of members end that hold a time, a duration or a place."""
+TABLES = ("issues", "leases", "runs", "checkpoints", "artifacts", "campaigns", "milestones", "events", "projects")
+
+
+def queued(data_dir: Path) -> list[object]:
+    """Every row of the queue, provenance aside; members of the journal that hold JSON are read."""
+    if not (data_dir / "queue.db").exists():
+        return []
+    db = sqlite3.connect(data_dir / "queue.db")
+    db.row_factory = sqlite3.Row
+    rows: list[object] = []
+    for table in TABLES:
+        for row in db.execute(f"SELECT * FROM {table}"):
+            members = {name: value for name, value in dict(row).items() if name not in {"changes", "boot"}}
+            if table == "events":
+                members["payload"] = loads(members["payload"].encode())
+            rows.append((table, provenance_aside(members)))
+    db.close()
+    return sorted(rows, key=str)
+
+
+def timeless() -> FixedClock:
+    """A clock on a boot that is not told, as the one that the queue was made by."""
+    clock = FixedClock()
+    clock.boot_id = ""
+    return clock
+
+
+def undisturbed(data_dir: Path) -> object:
+    """What a refusal must leave alone: every byte, but of the files that stand beside a database."""
+    files = {name: data for name, data in bytes_of(data_dir).items() if not name.startswith("queue.db-")}
+    return files, queued(data_dir)
 
 
 def stored(data_dir: Path) -> list[object]:
-    """Every record there is, provenance aside."""
-    return sorted(
-        (provenance_aside(loads(path.read_bytes())) for path in data_dir.glob("sessions/ses_*.json")), key=str
-    )
+    """Every record there is, provenance aside, every saved view, and every row of the queue."""
+    records = [provenance_aside(loads(path.read_bytes())) for path in data_dir.glob("sessions/ses_*.json")]
+    views = [(path.name, path.read_bytes()) for path in data_dir.glob("views/*.toml")]
+    return [*sorted([*records, *views], key=str), *queued(data_dir)]
 
 
 def told(answer: Any) -> Any:
@@ -102,14 +155,15 @@ def told(answer: Any) -> Any:
 def test_every_surface_stores_and_answers_the_same(tmp_path: Path, name: str) -> None:
     command, raw = COMMANDS[name], STORED[name]
     answers: dict[str, tuple[object, object]] = {}
-    fleet(tmp_path / "cli")
-    ran = Phelix(tmp_path / "cli", tmp_path)(*argv_of(command, raw), "--json")
+    queue = name.startswith("queue ")
+    fleet(tmp_path / "cli", queue=queue)
+    ran = Phelix(tmp_path / "cli", tmp_path)(*argv_of(command, raw, tmp_path), "--json")
     answers["cli"] = (told(ran.result), stored(tmp_path / "cli"))
     for surface in command.surfaces - {Surface.CLI}:
         data_dir = tmp_path / surface.value
-        fleet(data_dir)
-        env = environment(data_dir, FixedClock(), surface)
-        if name == "session create":  # the fleet took the first ids
+        fleet(data_dir, queue=queue)
+        env = environment(data_dir, timeless(), surface)
+        if name in {"session create", "queue claim", "queue advance"}:  # the fleet took the first ids
             env.mint()
             env.mint()
         answers[surface.value] = (told(plain(did(env, name, **raw))), stored(data_dir))
@@ -122,14 +176,14 @@ def test_every_surface_stores_and_answers_the_same(tmp_path: Path, name: str) ->
 def test_every_surface_refuses_with_the_same_words_and_changes_nothing(tmp_path: Path, name: str) -> None:
     command, (raw, code) = COMMANDS[name], REFUSED[name]
     data_dir = tmp_path / "data"
-    fleet(data_dir)
-    before = bytes_of(data_dir)
-    ran = Phelix(data_dir, tmp_path)(*argv_of(command, raw), "--json")
+    fleet(data_dir, queue=name.startswith("queue "))
+    before = undisturbed(data_dir)
+    ran = Phelix(data_dir, tmp_path)(*argv_of(command, raw, tmp_path), "--json")
     assert ran.error["code"] == code
     for surface in command.surfaces - {Surface.CLI}:
-        envelope = run(command, raw, environment(data_dir, FixedClock(), surface))
+        envelope = run(command, raw, environment(data_dir, timeless(), surface))
         assert plain(envelope.failure()) == ran.error
-    assert bytes_of(data_dir) == before
+    assert undisturbed(data_dir) == before
 
 
 @pytest.mark.parametrize("name", [*STORED, "tui", "demo", "completion"])
@@ -139,7 +193,13 @@ def test_each_surface_has_exactly_the_fields_that_are_declared_for_it(name: str)
     live = {field.name for field in command.fields(Surface.TUI)} - everywhere
     assert live == ({"stamps"} if name == "session list" else set()), "what only a live view compares"
     assert everywhere <= {field.name for field in command.fields(Surface.TUI)}
-    assert everywhere - {field.name for field in command.fields(Surface.MCP)} <= {"if_rev", "where", "check"}
+    assert everywhere - {field.name for field in command.fields(Surface.MCP)} <= {
+        "if_rev",
+        "if_epoch",
+        "where",
+        "view",
+        "check",
+    }
 
 
 def test_every_command_that_stores_is_tried_on_every_surface() -> None:
@@ -155,9 +215,9 @@ def test_every_command_that_stores_is_tried_on_every_surface() -> None:
 def test_exit_status_is_the_same_with_and_without_json_and_stdout_is_one_document(tmp_path: Path, name: str) -> None:
     inputs = [STORED[name], *([REFUSED[name][0]] if name in REFUSED else [])]
     for number, raw in enumerate(inputs):
-        fleet(tmp_path / f"json{number}")
-        fleet(tmp_path / f"text{number}")
-        argv = argv_of(COMMANDS[name], raw)
+        fleet(tmp_path / f"json{number}", queue=name.startswith("queue "))
+        fleet(tmp_path / f"text{number}", queue=name.startswith("queue "))
+        argv = argv_of(COMMANDS[name], raw, tmp_path)
         as_json = Phelix(tmp_path / f"json{number}", tmp_path)(*argv, "--json")
         as_text = Phelix(tmp_path / f"text{number}", tmp_path)(*argv)
         assert as_json.code == as_text.code
@@ -185,10 +245,9 @@ TABLE = """
 | 60 | `TIMEOUT`ʳ |
 """  # noqa: E501 - the surfaces page's own table
 NOT_YET = {
-    "LEASE_CONFLICT", "PLAN_STALE", "PLAN_CAPABILITY_MISSING", "QUEUE_INVALID_TRANSITION", "QUEUE_INCOMPATIBLE",
-    "QUEUE_CORRUPT", "RECOVERY_REQUIRED", "LEASE_LOST", "NOTHING_READY", "ISSUE_NOT_CLAIMABLE", "HOST_MISMATCH",
-    "AUTHZ_DENIED", "AUTHZ_INVALID", "AUTHZ_UNAVAILABLE", "APPROVAL_REQUIRED", "APPROVAL_STALE", "APPROVAL_INVALID",
-    "DEPLOY_FAILED", "HEALTH_CHECK_FAILED", "DEPLOY_LOCKED", "ROLLBACK_FAILED", "TIMEOUT",
+    "PLAN_STALE", "PLAN_CAPABILITY_MISSING", "AUTHZ_DENIED", "AUTHZ_INVALID", "AUTHZ_UNAVAILABLE", "APPROVAL_REQUIRED",
+    "APPROVAL_STALE", "APPROVAL_INVALID", "DEPLOY_FAILED", "HEALTH_CHECK_FAILED", "DEPLOY_LOCKED", "ROLLBACK_FAILED",
+    "TIMEOUT",
 }  # fmt: skip
 
 
@@ -253,8 +312,10 @@ def test_each_schema_is_well_formed_and_says_nothing_that_no_reader_checks(name:
 
 @pytest.mark.parametrize("name", STORED)
 def test_what_is_answered_fits_the_schema_of_the_result(tmp_path: Path, name: str) -> None:
-    env = fleet(tmp_path / "data")
-    raw = {name: value for name, value in STORED[name].items() if name not in {"status", "app"}}
+    env = fleet(tmp_path / "data", queue=name.startswith("queue "))
+    raw = {} if name == "session list" else STORED[name]
+    if name.startswith("queue "):
+        env = environment(tmp_path / "data", timeless())
     answer = plain(did(env, name, **raw))
     root = schema_of(name)["result"]
     assert faults(root, answer, root) == []
@@ -301,8 +362,7 @@ def takes_as_pydantic(command: Command, document: dict[str, Any]) -> bool:
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_pydantic_over_the_same_declaration_takes_and_refuses_the_same(name: str) -> None:
     command = COMMANDS[name]
-    least: dict[str, Any] = {"session_id": ID, "directory": "x", "shell": "bash", "keep": 1, "older_than": "1d"}
-    base = {field.name: least[field.name] for field in command.fields(Surface.CLI) if field.required}
+    base = {field.name: LEAST[field.name] for field in command.fields(Surface.CLI) if field.required}
     assert takes(command, base)
     assert takes_as_pydantic(command, base)
     agreed: set[bool] = set()
@@ -322,7 +382,7 @@ def test_pydantic_over_the_same_declaration_takes_and_refuses_the_same(name: str
         assert not takes_as_pydantic(command, {**base, unknown: "x"})
 
 
-@pytest.mark.parametrize("name", [name for name in STORED if name.startswith("session")])
+@pytest.mark.parametrize("name", [name for name in STORED if name.startswith(("session", "view"))])
 def test_both_readers_keep_the_same_value(name: str) -> None:
     command, raw = COMMANDS[name], STORED[name]
     secret = "token ghp_0123456789abcdefghijABCDEFGHIJ012345 end"

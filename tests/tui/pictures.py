@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from textual.pilot import Pilot
-from textual.widgets import Button
+from textual.widgets import Button, Input
 
 from phelix_core.commands.registry import load_command
 from phelix_core.commands.run import run
@@ -27,8 +27,9 @@ from phelix_tui.screens.conflict import ConflictScreen
 from phelix_tui.screens.help import HelpScreen
 from phelix_tui.screens.menu import ActionMenu
 from phelix_tui.screens.session import SessionRoom
+from phelix_tui.screens.views import ViewsMenu
 from phelix_tui.starting import as_svg
-from phelix_tui.widgets.pages import TextPage
+from phelix_tui.widgets.pages import Bar, TextPage
 from tests.tui.stage import Stage, at_home, fleet_of, opened, until
 
 FOLDER = Path(__file__).resolve().parents[2] / "screenshots"
@@ -61,6 +62,51 @@ async def fleet(_: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
 async def filtered(_: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
     await pilot.press("slash", *"billing")
     await pilot.press("enter")
+    await _preview_of(app, pilot)
+
+
+async def offers(_: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    """A filter that is being typed: what matches so far, and what may come next, with counts."""
+    app.screen.query_one("#filter", Input).cursor_blink = False
+    await pilot.press("slash", *"is:active app~c")
+    await until(pilot, lambda: "checkout" in app.screen.query_one("#offers", Bar).text, "the offers")
+    await _preview_of(app, pilot)
+
+
+async def views(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    """The menu of saved views, one of them broken, while a filter is in force."""
+    for name, where, title in (
+        ("late", "is:stale", "stale, the oldest first to look at"),
+        ("billing", "app=billing -is:closed", None),
+        ("failed-today", "status=failed updated>24h", "failed within a day"),
+    ):
+        raw = {"name": name, "where": where, **({"title": title} if title else {})}
+        assert run(load_command("view save"), raw, stage.console).error is None
+    (stage.data_dir / "views" / "from-a-friend.toml").write_text('where = "mood=fine"\n', encoding="utf-8")
+    await filtered(stage, app, pilot)
+    await pilot.press("v")
+    screen = await opened(pilot, ViewsMenu)
+    await until(pilot, lambda: screen.settled, "the counts")
+
+
+async def save_view(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await filtered(stage, app, pilot)
+    await pilot.press("v")
+    menu = await opened(pilot, ViewsMenu)
+    await until(pilot, lambda: menu.settled, "the counts")
+    await pilot.press("s")
+    form = await opened(pilot, CommandForm)
+    await pilot.press(*"billing", "enter", *"everything", "space", *"of", "space", *"billing")
+    await until(pilot, lambda: "of billing" in form.query_one("#plan", TextPage).text, "the plan")
+    await pilot.click("#apply")
+    screen = await opened(pilot, ConfirmScreen)
+    await until(pilot, lambda: "of billing" in screen.query_one("#plan", TextPage).text, "the plan")
+
+
+async def marked(_: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    """Three rows are marked, and a filter hides one of them."""
+    await pilot.press("j", "space", "j", "space", "G", "space", "slash", *"is:stale", "enter", "g", "j")
+    await until(pilot, lambda: fleet_of(app).hidden_mark_count == 1, "one mark is hidden")
     await _preview_of(app, pilot)
 
 
@@ -162,6 +208,12 @@ PICTURES = (
     Picture("fleet-200x60", fleet, 200, 60, sessions=48),
     Picture("fleet-40x10", fleet, 40, 10),
     Picture("filtered-80x24", filtered, 80, 24),
+    Picture("filter", offers),
+    Picture("views", views),
+    Picture("views-80x24", views, 80, 24),
+    Picture("save-view-80x24", save_view, 80, 24),
+    Picture("marked", marked),
+    Picture("marked-80x24", marked, 80, 24),
     Picture("empty", empty, sessions=0),
     Picture("unreadable", broken),
     Picture("read-only-80x24", fleet, 80, 24, read_only=True),

@@ -83,6 +83,17 @@ class Stage:
             yield app, pilot
 
 
+@asynccontextmanager
+async def deaf(stage: Stage) -> AsyncGenerator[tuple[ConsoleApp, Pilot[Any]]]:
+    """A console that has read its records and is not told of any change: what it learns it has asked for."""
+    async with stage.app() as (app, pilot):
+        for worker in [*app.workers]:
+            if worker.name == "feed":
+                worker.cancel()
+        await pilot.pause()
+        yield app, pilot
+
+
 def fleet_of(app: ConsoleApp) -> RowList:
     """The list of sessions."""
     return app.fleet.query_one("#fleet", RowList)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from phelix_core.sessions.model import STATUSES, Actor
 from phelix_core.sessions.summary import ReferenceCounts, SessionSummary
-from phelix_core.views.filter import filterable, parse
+from phelix_core.views.filter import filterable, lookups, parse
 from phelix_core.views.rows import BadRecord, Found, SessionRow, counts, row_of, sort_key
 from phelix_tui.arrangement import Arrangement
 
@@ -146,6 +146,50 @@ def test_a_patch_tells_every_row_that_differs_and_whether_the_order_does(steps: 
             assert patch.moved
         if not order and not arrangement.order():
             assert not patch.moved, "nothing that is shown has moved"
+
+
+FOUND_IDS = st.frozensets(st.sampled_from(IDS))
+
+
+@given(
+    st.dictionaries(st.sampled_from(IDS), GOOD),
+    st.sampled_from(("ref:missing", "-ref:missing rotate", "ref:missing -plan~a OR billing", "ref:missing rev>1")),
+    st.lists(st.tuples(FOUND_IDS, FOUND_IDS, CHANGES), min_size=1, max_size=6),
+)
+def test_whatever_the_core_finds_of_references_the_rows_are_those_of_a_fresh_list(
+    known: dict[str, Any], text: str, steps: list[Any]
+) -> None:
+    arrangement = Arrangement(LIMIT)
+    arrangement.load(named(("load", known)), START)  # pyright: ignore[reportArgumentType]
+    everything = arrangement.order()
+    arrangement.wanted = text
+    assert arrangement.order() == everything, "what was shown stays until there are answers"
+    for first, second, changes in steps:
+        answers = dict(zip(sorted(arrangement.filtering.lookups), (first, second), strict=False))
+        before = set(arrangement.order())
+        assert arrangement.answer(answers) == len(before ^ set(arrangement.order()))
+        arrangement.change(named(changes), START)
+        fresh = Arrangement(LIMIT)
+        fresh.load(arrangement.known(), START)
+        fresh.wanted = text
+        fresh.answer(answers)
+        assert arrangement.order() == fresh.order()
+        query, looked_up = parse(text), {term: answers[where] for term, where in lookups(parse(text)).items()}
+        accepts = query.predicate(START, LIMIT, looked_up=looked_up)
+        assert set(fresh.order()) == {sid for sid, found in fresh.known().items() if accepts(filterable(sid, found))}
+
+
+def test_answers_to_a_filter_that_is_not_wanted_any_more_change_nothing() -> None:
+    arrangement = Arrangement(LIMIT)
+    arrangement.load({IDS[0]: summary(), IDS[1]: summary(IDS[1])}, START)
+    arrangement.wanted = "ref:missing"
+    arrangement.wanted = "ref:present"
+    assert arrangement.answer({"ref:missing": frozenset()}) == 0
+    assert arrangement.order() == [IDS[0], IDS[1]]
+    arrangement.answer({"ref:present": frozenset({IDS[1]})})
+    assert arrangement.order() == [IDS[1]]
+    arrangement.wanted = ""
+    assert arrangement.order() == [IDS[0], IDS[1]]
 
 
 def test_attention_comes_first_then_the_newest_then_the_id_and_a_checkpoint_moves_nothing() -> None:

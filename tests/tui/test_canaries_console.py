@@ -20,11 +20,12 @@ from phelix_core.strictjson import dumps
 from phelix_tui.app import ConsoleApp
 from phelix_tui.form import Entry, FormField
 from phelix_tui.guard import AFTER_PASTE_S
-from phelix_tui.screens.confirm import ConfirmScreen
+from phelix_tui.screens.confirm import CommandForm, ConfirmScreen
 from phelix_tui.screens.conflict import ConflictScreen
 from phelix_tui.screens.fleet import FleetRoom
 from phelix_tui.screens.help import HelpScreen
 from phelix_tui.screens.session import SessionRoom
+from phelix_tui.screens.views import ViewsMenu
 from phelix_tui.starting import as_svg
 from phelix_tui.widgets.pages import Bar, TextPage
 from tests.canaries import CANARIES, found_in, found_under, in_turn
@@ -200,10 +201,44 @@ async def test_a_filter_is_seen_in_its_input_alone(stage: Stage) -> None:
     assert found_under(stage.data_dir) == {}
 
 
+async def test_a_filter_that_is_saved_and_the_fields_of_its_form_are_seen_in_their_inputs_alone(stage: Stage) -> None:
+    async with stage.app(100, 40) as (app, pilot):
+        await pilot.press("slash")
+        await paste(app, pilot, f"title~{TYPED.text}")
+        await pilot.press("enter")
+        await pilot.press("v")
+        menu_of_views = await opened(pilot, ViewsMenu)
+        await until(pilot, lambda: menu_of_views.settled, "the counts")
+        check(app)
+        await pilot.press("s")
+        await opened(pilot, CommandForm)
+        check(app)
+        for field in app.screen.query(FormField):
+            entry = field.query_one(Entry)
+            entry.focus()
+            for text in batches(200):
+                entry.value = ""
+                await paste(app, pilot, text)
+                await planned(app, pilot)
+                check(app)
+            entry.value = "kept" if field.field.name == "name" else TYPED.text
+        await planned(app, pilot)
+        await press_apply(app, pilot)
+        await opened(pilot, ConfirmScreen)
+        await until(pilot, lambda: page(app, "plan").count("[REDACTED:") > 1, "the plan")
+        await pilot.press("y")
+        check(app)
+        await press_apply(app, pilot)
+        await told(app, pilot, "is written")
+        await home(app, pilot)
+    assert "[REDACTED:" in (stage.data_dir / "views" / "kept.toml").read_text()
+    assert found_under(stage.data_dir) == {}
+
+
 async def overtaken(stage: Stage, app: ConsoleApp, pilot: Pilot[Any], text: str) -> ConflictScreen:
     """A confirmation whose session an agent changed in the same moment."""
     screen = await confirm(app, pilot, "c", text)
-    agent_does(stage, "session checkpoint", session_id=screen.target.session_id, note="theirs")
+    agent_does(stage, "session checkpoint", session_id=screen.target.name, note="theirs")
     screen.query_one("#apply", Button).press()
     return await opened(pilot, ConflictScreen)
 

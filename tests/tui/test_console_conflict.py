@@ -30,7 +30,7 @@ async def overtaken(
 ) -> ConflictScreen:
     """A confirmation whose Apply is pressed just after an agent changed the record, before the watch tells of it."""
     screen = await confirm(app, pilot, "c", "mine")
-    agent_does(stage, name, session_id=screen.target.session_id, **(raw or {"note": "theirs"}))
+    agent_does(stage, name, session_id=screen.target.name, **(raw or {"note": "theirs"}))
     screen.query_one("#apply", Button).press()
     return await opened(pilot, ConflictScreen)
 

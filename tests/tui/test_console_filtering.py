@@ -45,6 +45,14 @@ async def test_a_wrong_filter_keeps_what_was_shown_and_marks_the_token(stage: St
         await until(pilot, lambda: "match" in bar(app, "state"), "the fault is gone")
 
 
+async def test_how_many_references_are_missing_is_offered_without_a_number_that_rows_do_not_know(stage: Stage) -> None:
+    async with stage.app() as (app, pilot):
+        await pilot.press("slash")
+        await type_in(pilot, "ref:m")
+        await until(pilot, lambda: "missing" in bar(app, "offers"), "it is offered")
+        assert "missing 0" not in bar(app, "offers")
+
+
 async def test_values_are_offered_with_their_counts_and_tab_takes_the_first(stage: Stage) -> None:
     async with stage.app() as (app, pilot):
         await pilot.press("slash")

@@ -273,6 +273,8 @@ async def test_read_only_disables_every_action_with_the_reason_and_the_core_refu
             "doctor": {"fix": True},
             "session checkpoint": {"session_id": session_id, "step": "x"},
             "session prune": {"keep": 1, "older_than": "1d"},
+            "view save": {"name": "late", "where": "is:stale"},
+            "view remove": {"name": "kept"},
             "demo": {"directory": str(tmp_path / "elsewhere")},
         }
         for name in writes:
@@ -471,7 +473,7 @@ async def test_a_new_order_waits_while_the_cursor_moves_and_one_key_applies_it(s
             while "waiting" not in bar(app, "state"):
                 await pilot.press("j", "k")  # somebody is reading
         assert [row.id for row in fleet_of(app).rows] == order
-        assert "1 waiting to be reordered · R applies" in bar(app, "state")
+        assert "1 waiting · R applies" in bar(app, "state")
         await pilot.press("R")
         assert newcomer in [row.id for row in fleet_of(app).rows]
         assert "waiting" not in bar(app, "state")

@@ -19,7 +19,7 @@ from textual.strip import Strip
 from wcwidth import wcwidth
 
 from phelix_core.text import SafeStr, visible
-from phelix_tui.widgets.rowlist import GUTTER, Column, Row, RowList, lay_out
+from phelix_tui.widgets.rowlist import GUTTER, MARK_GLYPH, Column, Row, RowList, lay_out
 
 ROOT = Path(__file__).parents[2]
 ARGV = [sys.executable, str(Path(__file__).with_name("small_app.py"))]
@@ -174,12 +174,55 @@ async def test_marks_belong_to_ids_and_outlive_a_filter() -> None:
         rows.toggle_mark(ident(5))
         await pilot.pause()
         assert said == [{ident(0)}, {ident(0), ident(5)}]
-        assert rows.render_line(6).text.startswith(" ◆")
+        assert rows.render_line(6).text.startswith(f" {MARK_GLYPH}")
         rows.set_rows(numbered(5, 6))
         assert rows.marks == {ident(0), ident(5)}
         assert rows.hidden_marks == {ident(0)}
         rows.marks = frozenset()
-        assert not rows.render_line(1).text.startswith(" ◆")
+        assert not rows.render_line(1).text.startswith(f" {MARK_GLYPH}")
+
+
+async def test_a_range_of_marks_starts_at_the_last_one_that_is_still_listed_and_marked() -> None:
+    async with shown(numbered(*range(10))) as (rows, _pilot, _said):
+        rows.toggle_mark(ident(2))
+        rows.move_to(ident(4))
+        rows.mark_range()
+        assert rows.marks == {ident(2), ident(3), ident(4)}
+        rows.toggle_mark()
+        rows.move_to(ident(6))
+        rows.mark_range()
+        assert rows.marks == {ident(2), ident(3), ident(6)}, "the last one was unmarked"
+        rows.set_rows(numbered(*range(7, 10)))
+        rows.mark_range()
+        assert rows.marks == {ident(2), ident(3), ident(6), ident(7)}, "the last one is not in the list"
+
+
+class CountedList(RowList):
+    """Counts how often it goes through all its marks."""
+
+    passes = 0
+
+    @property
+    def hidden_marks(self) -> frozenset[str]:
+        self.passes += 1
+        return super().hidden_marks
+
+
+async def test_a_change_among_a_hundred_thousand_marks_costs_what_it_costs_without_them() -> None:
+    app = ListApp(numbered(*range(100_000)))
+    app.list = CountedList(COLUMNS)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        rows = app.list
+        assert isinstance(rows, CountedList)
+        rows.toggle_mark(ident(0))
+        await pilot.press("G")
+        rows.mark_range()
+        assert len(rows.marks) == 100_000
+        for number in range(200):
+            rows.patch([Row(ident(number), make_row(number + 1).cells)])
+            assert rows.hidden_mark_count == 0
+        assert rows.passes == 1
 
 
 # The mouse

@@ -23,7 +23,7 @@ def record_of(stage: Stage, session_id: str) -> Any:
     return loads((stage.data_dir / "sessions" / f"{session_id}.json").read_bytes())
 
 
-def agent_does(stage: Stage, name: str, **raw: object) -> Any:
+def agent_does(stage: Stage, name: str, /, **raw: object) -> Any:
     """Another process's agent carries out a command on the same records."""
     envelope = run(load_command(name), raw, stage.agent)
     assert envelope.error is None, envelope.error

@@ -1,7 +1,7 @@
 """`queue claim` and `recover`: taking work, and deciding what becomes of work that went stale."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final
 
 from phelix_core.checks import Help, one_of
@@ -33,7 +33,6 @@ from phelix_core.errors import InvalidArgument
 from phelix_core.frozen import frozen
 from phelix_core.queue.model import DEFAULT_FRESHNESS_S, DEFAULT_TTL_S, LINE_CAP, REASON_CAP, WORD_CAP
 from phelix_core.queue.routing import Host
-from phelix_core.queue.store import Questions
 from phelix_core.queue.verbs.answers import Answer, present
 from phelix_core.queue.verbs.begin import Ask, begin, begin_recovery
 from phelix_core.queue.verbs.ledger import Ledger, the_issue, the_project
@@ -87,16 +86,25 @@ class RecoverIssue:
     request_id: RequestId = None
 
 
-@command("queue claim", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any])
+@command(
+    "queue claim",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:Context",
+)
 def claim(request: ClaimIssue, env: Environment) -> QueueWrite:
     """Decide a claim."""
     require_few(request)
     asked = _asker(request, env, request.host)
-    return QueueWrite(claim, request, env, lambda ledger: begin(ledger, asked(ledger.tx)), target=scope_target(request))
+    return QueueWrite(claim, request, env, lambda ledger: begin(ledger, asked(ledger)), target=scope_target(request))
 
 
 @command(
-    "queue recover", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any], caution=TAKES_NO_PROCESS
+    "queue recover",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:Recovered",
+    caution=TAKES_NO_PROCESS,
 )
 def recover(request: RecoverIssue, env: Environment) -> QueueWrite:
     """Decide a recovery."""
@@ -111,7 +119,15 @@ def recover(request: RecoverIssue, env: Environment) -> QueueWrite:
 
     def verb(ledger: Ledger) -> Answer:
         scope = scope_of(ledger.tx, the_project(ledger.tx, the_issue(ledger.tx, issue_id).project_id).id, None)
-        return resolve(ledger, scope, issue_id, resolution=request.resolution, reason=reason, if_epoch=request.if_epoch)
+        return resolve(
+            ledger,
+            scope,
+            issue_id,
+            resolution=request.resolution,
+            reason=reason,
+            next_step=request.next_step,
+            if_epoch=request.if_epoch,
+        )
 
     return QueueWrite(recover, request, env, verb, target=issue_target(issue_id), effects=_after_recovery)
 
@@ -125,7 +141,7 @@ def _taking_over(request: RecoverIssue, env: Environment) -> QueueWrite:
     def verb(ledger: Ledger) -> Answer:
         if request.issue_id is not None:
             require_epoch(the_issue(ledger.tx, request.issue_id), request.if_epoch)
-        return begin_recovery(ledger, asked(ledger.tx), summary, request.next_step)
+        return begin_recovery(ledger, asked(ledger), summary, request.next_step)
 
     target = scope_target(request) if request.issue_id is None else issue_target(request.issue_id)
     return QueueWrite(recover, request, env, verb, target=target)
@@ -135,17 +151,16 @@ def _after_recovery(answer: Answer) -> tuple[str, ...]:
     return (f"The issue goes to {answer['newStatus']} and keeps its history.",)
 
 
-def _asker(request: Any, env: Environment, host: str) -> Any:
+def _asker(request: Any, env: Environment, host: str) -> Callable[[Ledger], Ask]:
     """What a begin is asked, once the scope is known."""
-    record_id = None if request.session is not None else f"ses_{env.mint()}"
     started = None if request.holder_pid is None else started_at(request.holder_pid)
     if request.holder_pid is not None and started is None:
         raise InvalidArgument("holder-pid: there is no such process.")
     artifacts, path = artifacts_of(request), env.queue.path
 
-    def asked(tx: Questions) -> Ask:
+    def asked(ledger: Ledger) -> Ask:
         return Ask(
-            scope=scope_of(tx, request.project, request.campaign),
+            scope=scope_of(ledger.tx, request.project, request.campaign),
             host=Host(
                 name=host,
                 workload_classes=frozenset(request.workload_classes),
@@ -154,7 +169,7 @@ def _asker(request: Any, env: Environment, host: str) -> Any:
             agent_id=request.agent,
             preferred=request.issue_id,
             session_id=request.session,
-            record_id=record_id,
+            record_id=None if request.session is not None else f"ses_{ledger.mint()}",
             artifacts=artifacts,
             ttl_s=request.ttl or DEFAULT_TTL_S,
             freshness_s=request.freshness or DEFAULT_FRESHNESS_S,

@@ -31,8 +31,15 @@ def _not_empty(value: str) -> str:
     return value
 
 
-NOT_EMPTY: Final = Check(_not_empty, {"minLength": 1})
+def _no_secret(value: str) -> str:
+    if redact(value) != value:
+        raise CheckFailed("it looks like a secret; take another id")
+    return value
 
+
+NOT_EMPTY: Final = Check(_not_empty, {"minLength": 1})
+NO_SECRET: Final = Check(_no_secret)
+"""For an id that must be kept as it is: hidden, two of them would be one."""
 
 IssueId = Annotated[str, free_text(WORD_CAP), NOT_EMPTY, Help("Issue to work on")]
 MaybeIssueId = Annotated[str | None, free_text(WORD_CAP), NOT_EMPTY, Help("Issue to take; the best one without")]
@@ -45,7 +52,9 @@ ProjectWord = Annotated[
 ]
 CampaignWord = Annotated[str | None, free_text(WORD_CAP), NOT_EMPTY, Help("Only this campaign, by its id or name")]
 Reason = Annotated[str, free_text(REASON_CAP), NOT_EMPTY, Help("Why; it is recorded")]
-RequestId = Annotated[str | None, capped(WORD_CAP), NOT_EMPTY, Help("A retry under the same id gets the first answer")]
+RequestId = Annotated[
+    str | None, capped(WORD_CAP), NOT_EMPTY, NO_SECRET, Help("A retry under the same id gets the first answer")
+]
 IfEpoch = Annotated[
     int | None,
     at_least(0),

@@ -5,32 +5,45 @@ fixes read as stand-ins. Applying under a digest records again, compares, and ta
 differs. Source: surfaces page, one registry; console page, section 1.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from phelix_core.commands.environment import Environment
-from phelix_core.commands.queue.records import Duties
+from phelix_core.commands.queue.records import Duties, told_again
 from phelix_core.commands.registry import Command
-from phelix_core.errors import LeaseConflict, ReadOnly
-from phelix_core.frozen import members_of
+from phelix_core.errors import LeaseConflict, PhelixError, ReadOnly
+from phelix_core.frozen import changed, frozen, members_of
 from phelix_core.queue.store import Questions, Recorded
 from phelix_core.queue.verbs.answers import Answer
-from phelix_core.queue.verbs.ledger import Ledger, the_project
-from phelix_core.queue.verbs.requests import once
-from phelix_core.strictjson import plain
+from phelix_core.queue.verbs.ledger import Ledger
+from phelix_core.queue.verbs.requests import ANSWERED, REPLAYED, once
+from phelix_core.redaction import redact
+from phelix_core.settings import QUEUE_FILE
+from phelix_core.strictjson import canonical, plain
 
 if TYPE_CHECKING:  # a plain write starts without the means to describe itself
     from phelix_core.commands.preview import WritePlan
 
 Verb = Callable[[Ledger], Answer]
-Target = Callable[[Questions], tuple[Mapping[str, object], Mapping[str, object]]]
-"""What a write is about: its target, and what must still hold when it is applied."""
 
 
-def nothing_named(_: Questions) -> tuple[Mapping[str, object], Mapping[str, object]]:
-    """The target of a write that is about the whole queue."""
-    return {}, {}
+@frozen
+class Subject:
+    """What a write is about, the project that it belongs to, and what must still hold when it is applied."""
+
+    project_id: str = ""
+    target: Mapping[str, object] = MappingProxyType({})
+    preconditions: Mapping[str, object] = MappingProxyType({})
+
+
+Target = Callable[[Questions], Subject]
+
+
+def nothing_named(_: Questions) -> Subject:
+    """The subject of a write that is about the whole queue."""
+    return Subject()
 
 
 class QueueWrite:
@@ -59,37 +72,42 @@ class QueueWrite:
         """Rehearse the verb and describe what it recorded."""
         if self._env.settings.read_only:
             raise ReadOnly(hint="Start without --read-only to make changes.")
-        named: list[tuple[Mapping[str, object], Mapping[str, object]]] = []
-        ledgers: list[Ledger] = []
+        seen: list[tuple[Subject, Ledger]] = []
         minted = Minted(self._env.mint)
 
         def body(tx: Any) -> Answer:
-            named.append(self._target(tx))
-            ledgers.append(Ledger(tx, minted))
-            return self._verb(ledgers[0])
+            seen.append((self._target(tx), Ledger(tx, minted)))
+            return self._verb(seen[0][1])
 
         answer, recorded = self._env.queue.rehearse(body, self._env.surface.value, create=self._creates)
-        return self._described(named[0], answer, recorded, ledgers[0])
+        return self._described(*seen[0], answer, recorded)
 
     def apply(self, expect_digest: str | None) -> Answer:
         """Do it, then see to the session records that it concerns."""
         minted = Minted(self._env.mint)
-        named: list[tuple[Mapping[str, object], Mapping[str, object]]] = []
-        answers: list[Answer] = []
-        ledgers: list[Ledger] = []
+        seen: list[tuple[Subject, Ledger, Answer]] = []
+        refusals: list[PhelixError] = []
         duties = Duties(self._env)
+        request_id = getattr(self._request, "request_id", None)
+        needs_subject = expect_digest is not None or request_id is not None
 
         def body(tx: Any) -> Answer:
-            if expect_digest is not None:
-                named.append(self._target(tx))
-            ledgers.append(Ledger(tx, minted))
-            answers.append(self._answered(ledgers[0]))
-            duties.note(tx, ledgers[0])
-            return answers[0]
+            subject = self._target(tx) if needs_subject else Subject()
+            ledger = Ledger(tx, minted)
+            try:
+                answer = self._answered(ledger, subject, request_id)
+            except PhelixError as refused:
+                refusals.append(refused)
+                duties.note(tx, ledger.kept.values())
+                raise
+            seen.append((subject, ledger, answer))
+            duties.note(tx, ledger.touched.values() or told_again(tx, answer))
+            return answer
 
         def compare(recorded: list[Recorded]) -> None:
-            digest = self._described(named[0], answers[0], recorded, ledgers[0]).digest
-            if digest != expect_digest:
+            subject, ledger, answer = seen[0]
+            digest = self._described(subject, ledger, answer, recorded).digest
+            if digest != expect_digest and REPLAYED not in answer:
                 raise LeaseConflict(
                     "What would be written is no longer what was shown; nothing was written.",
                     hint="Look at the change again with --dry-run.",
@@ -97,44 +115,51 @@ class QueueWrite:
                 )
 
         watch = None if expect_digest is None else compare
-        answer = self._env.queue.write(body, self._env.surface.value, watch, create=self._creates)
+        try:
+            answer = self._env.queue.write(body, self._env.surface.value, watch, create=self._creates)
+        except PhelixError as refused:
+            if refused in refusals:  # what was kept of a refused verb is committed by now
+                duties.carry_out()
+            raise
         return answer | duties.carry_out()
 
-    def _answered(self, ledger: Ledger) -> Answer:
+    def _answered(self, ledger: Ledger, subject: Subject, request_id: str | None) -> Answer:
         """The verb's answer, or the first one where the same request was carried out before."""
-        request_id = getattr(self._request, "request_id", None)
         if request_id is None:
             return self._verb(ledger)
         given = {name: plain(getattr(self._request, name)) for name, _ in members_of(self._command.request)}
-        project = the_project(ledger.tx, getattr(self._request, "project", None))
-        text = json.dumps(given, ensure_ascii=False, separators=(",", ":"))
         return once(
-            ledger, project.id, request_id, verb=self._command.name, given=text, body=lambda: self._verb(ledger)
+            ledger,
+            subject.project_id,
+            request_id,
+            verb=self._command.name,
+            given=f"sha256:{sha256(canonical(given)).hexdigest()}",  # a batch or a context may hold what must not stay
+            body=lambda: self._verb(ledger),
         )
 
-    def _described(
-        self,
-        named: tuple[Mapping[str, object], Mapping[str, object]],
-        answer: Answer,
-        recorded: Sequence[Recorded],
-        ledger: Ledger,
-    ) -> "WritePlan":
+    def _described(self, subject: Subject, ledger: Ledger, answer: Answer, recorded: Sequence[Recorded]) -> "WritePlan":
+        from shlex import quote  # noqa: PLC0415 - previews only
+
         from phelix_core.commands.preview import plan_of  # noqa: PLC0415 - previews only
         from phelix_core.commands.queue.describing import changes_of, event_of, without_new  # noqa: PLC0415 - as above
 
-        target, preconditions = named
+        told = [one for one in recorded if one[0].kind != ANSWERED]
         now_ms, made = ledger.now.wall_ms, cast("Minted", ledger.mint).made
-        return plan_of(
+        plan = plan_of(
             self._command,
             self._request,
             self._env,
-            target={**target, "queue": self._env.queue.path},
-            preconditions=preconditions,
-            changes=changes_of(recorded, made, now_ms),
-            event=event_of(recorded, made, now_ms),
+            target={**subject.target, "queue": redact(self._env.queue.path)},
+            preconditions=subject.preconditions,
+            changes=changes_of(told, made, now_ms),
+            event=event_of(told, made, now_ms),
             side_effects=tuple(without_new(text, made) for text in self._effects(answer)),
             outcome=without_new(answer, made),
         )
+        settings = self._env.settings
+        if settings.queue in ("", f"{settings.data_dir}/{QUEUE_FILE}"):
+            return plan
+        return changed(plan, command=f"{plan.command} --queue {quote(redact(settings.queue))}")
 
 
 class Minted:
@@ -142,10 +167,10 @@ class Minted:
 
     def __init__(self, mint: Callable[[], str]) -> None:
         self._mint = mint
-        self.made: set[str] = set()
+        self.made: dict[str, int] = {}
 
     def __call__(self) -> str:
         """The next id."""
         fresh = self._mint()
-        self.made.add(fresh)
+        self.made[fresh] = len(self.made) + 1
         return fresh

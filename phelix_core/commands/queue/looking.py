@@ -23,6 +23,7 @@ from phelix_core.commands.queue.shapes import (
 )
 from phelix_core.commands.queue.targets import scope_of
 from phelix_core.commands.registry import Effect, command
+from phelix_core.errors import InvalidArgument, NotFound
 from phelix_core.frozen import frozen
 from phelix_core.queue import gates, staleness
 from phelix_core.queue.model import (
@@ -77,7 +78,12 @@ class QueueHealth:
     campaign: CampaignWord = None
 
 
-@command("queue list", effect=Effect.READ, surfaces=TERMINAL_AND_CONSOLE)
+@command(
+    "queue list",
+    effect=Effect.READ,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:IssueList",
+)
 def list_issues(request: ListIssues, env: Environment) -> dict[str, Any]:
     """Read a list of issues."""
     limit = _LIST_LIMIT if request.limit is None else request.limit
@@ -86,9 +92,7 @@ def list_issues(request: ListIssues, env: Environment) -> dict[str, Any]:
         scope = scope_of(tx, request.project, request.campaign)
         milestone_id = None
         if request.milestone is not None:
-            known = tx.milestones(scope)
-            match = [one.id for one in known if request.milestone in (one.id, one.key)]
-            milestone_id = match[0] if match else request.milestone
+            milestone_id = _the_milestone(tx, scope, request.milestone).id
         found: list[Issue] = []
         while limit == 0 or len(found) <= limit:
             after = found[-1] if found else None
@@ -107,7 +111,22 @@ def list_issues(request: ListIssues, env: Environment) -> dict[str, Any]:
     }
 
 
-@command("queue show", effect=Effect.READ, surfaces=TERMINAL_AND_CONSOLE)
+def _the_milestone(tx: Questions, scope: Scope, word: str) -> Milestone:
+    match = [one for one in tx.milestones(scope) if word in (one.id, one.key)]
+    if len(match) == 1:
+        return match[0]
+    if not match:
+        raise NotFound("There is no such milestone.")
+    known = ", ".join(one.id for one in match[:20])
+    raise InvalidArgument(f"milestone: say which: {known}.", hint="Several have this key: take its id.")
+
+
+@command(
+    "queue show",
+    effect=Effect.READ,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:IssueShown",
+)
 def show_issue(request: ShowIssue, env: Environment) -> dict[str, Any]:
     """Read one issue."""
     now, limit = moment_of(env.clock), _SHOWN if request.limit is None else request.limit or 1_000_000
@@ -192,7 +211,12 @@ def _staleness(tx: Questions, issue: Issue, now: Moment) -> Answer | None:
     )
 
 
-@command("queue health", effect=Effect.READ, surfaces=TERMINAL_AND_CONSOLE)
+@command(
+    "queue health",
+    effect=Effect.READ,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:Health",
+)
 def queue_health(request: QueueHealth, env: Environment) -> dict[str, Any]:
     """Read how the queue stands."""
     now = moment_of(env.clock)

@@ -1,6 +1,5 @@
 """`queue checkpoint`, `heartbeat`, `close`, `advance` and `artifacts`: what a holder does under its lease."""
 
-import json
 from typing import Annotated, Any, cast
 
 from phelix_core.checks import Help, capped
@@ -26,12 +25,12 @@ from phelix_core.commands.queue.intent import QueueWrite
 from phelix_core.commands.queue.targets import issue_target, lease_target
 from phelix_core.commands.registry import Command, Effect, command
 from phelix_core.errors import PhelixError
-from phelix_core.frozen import frozen
+from phelix_core.frozen import frozen, members_of
 from phelix_core.queue import transitions
 from phelix_core.queue.model import JSON_CAP, LINE_CAP, WORD_CAP
 from phelix_core.queue.payload import free_json
 from phelix_core.queue.store import Questions
-from phelix_core.queue.verbs.answers import Answer
+from phelix_core.queue.verbs.answers import Answer, stored_json
 from phelix_core.queue.verbs.ledger import Ledger, the_issue
 from phelix_core.queue.verbs.progress import (
     Holding,
@@ -45,6 +44,8 @@ from phelix_core.queue.verbs.progress import (
 from phelix_core.redaction import free_text
 
 _LISTS = frozenset({"workload_classes", "capabilities", "artifacts"})
+_BEGUN_WITH = frozenset({"host", "workload_classes"})
+_BEGUN = frozenset(name for name, _ in members_of(ClaimIssue)) - {"request_id"}
 ENDS_NO_PROCESS = "It stops no process and undoes nothing."
 
 
@@ -152,21 +153,35 @@ def _promoting(answer: Answer) -> tuple[str, ...]:
     return tuple(f"{issue_id} becomes ready" for issue_id in promoted)
 
 
-@command("queue checkpoint", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any])
+@command(
+    "queue checkpoint",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:Checkpointed",
+)
 def checkpoint_issue(request: CheckpointIssue, env: Environment) -> QueueWrite:
     """Decide a checkpoint."""
     return _reporting(checkpoint_issue, request, env, checkpoint, transitions.CHECKPOINT)
 
 
 @command(
-    "queue close", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any], caution=ENDS_NO_PROCESS
+    "queue close",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:Closed",
+    caution=ENDS_NO_PROCESS,
 )
 def close_issue(request: CloseIssue, env: Environment) -> QueueWrite:
     """Decide a close."""
     return _reporting(close_issue, request, env, close, transitions.CLOSE)
 
 
-@command("queue heartbeat", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any])
+@command(
+    "queue heartbeat",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:Extended",
+)
 def heartbeat_lease(request: HeartbeatLease, env: Environment) -> QueueWrite:
     """Decide a heartbeat."""
     holding = holding_of(request, env.queue.path)
@@ -180,7 +195,11 @@ def heartbeat_lease(request: HeartbeatLease, env: Environment) -> QueueWrite:
 
 
 @command(
-    "queue advance", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any], caution=ENDS_NO_PROCESS
+    "queue advance",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:Advanced",
+    caution=ENDS_NO_PROCESS,
 )
 def advance(request: AdvanceIssue, env: Environment) -> "Advance":
     """Decide a close that is followed by a claim."""
@@ -209,9 +228,8 @@ class Advance:
         if begin_input is None:
             return {**told, "stopReason": {"code": "INVALID_ARGUMENT", "message": "The run began in another way."}}
         request_id = None if self._request_id is None else f"{self._request_id}:begin"
-        request = ClaimIssue(**begin_input, request_id=request_id)
         try:
-            write = cast("QueueWrite", claim(request, self._env))
+            write = cast("QueueWrite", claim(ClaimIssue(**begin_input, request_id=request_id), self._env))
             return {**told, "advanced": True, "context": write.apply(None)}
         except PhelixError as stopped:
             return {
@@ -224,11 +242,19 @@ class Advance:
         run = tx.run(lease.run_id) if lease is not None else None
         if run is None:
             return None
-        members: dict[str, Any] = json.loads(run.begin_input)
-        return {name: tuple(value) if name in _LISTS else value for name, value in members.items()} or None
+        members = stored_json(run.begin_input)
+        if not isinstance(members, dict) or not _BEGUN_WITH <= members.keys() <= _BEGUN:
+            return None
+        given = cast("dict[str, Any]", members)
+        return {name: tuple(value) if name in _LISTS else value for name, value in given.items()}
 
 
-@command("queue artifacts save", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any])
+@command(
+    "queue artifacts save",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:SavedArtifact",
+)
 def save_an_artifact(request: SaveArtifact, env: Environment) -> QueueWrite:
     """Decide an artifact's row."""
     metadata = free_json(json_of(request.metadata, "metadata"), "metadata")
@@ -240,7 +266,12 @@ def save_an_artifact(request: SaveArtifact, env: Environment) -> QueueWrite:
     return QueueWrite(save_an_artifact, request, env, verb, target=issue_target(request.issue))
 
 
-@command("queue artifacts list", effect=Effect.READ, surfaces=TERMINAL_AND_CONSOLE)
+@command(
+    "queue artifacts list",
+    effect=Effect.READ,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:Artifacts",
+)
 def list_artifacts(request: ListArtifacts, env: Environment) -> dict[str, Any]:
     """Read an issue's artifacts."""
     from phelix_core.commands.queue.shapes import artifact_shape  # noqa: PLC0415 - writes do without

@@ -4,6 +4,7 @@ A record that cannot be written never fails the verb: the answer says so, the jo
 catches up. Source: queue page, Sessions and leases.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from phelix_core.commands.environment import Environment
@@ -13,7 +14,8 @@ from phelix_core.queue.journal import Event
 from phelix_core.queue.model import Lease
 from phelix_core.queue.store import Questions
 from phelix_core.queue.verbs.answers import Answer
-from phelix_core.queue.verbs.ledger import Ledger, the_issue, the_project
+from phelix_core.queue.verbs.ledger import the_issue, the_project
+from phelix_core.queue.verbs.requests import REPLAYED
 from phelix_core.sessions import model, transitions
 from phelix_core.sessions.model import Actor, Session
 from phelix_core.sessions.transitions import Stamp
@@ -28,9 +30,9 @@ class Duties:
         self._env = env
         self._found: list[Duty] = []
 
-    def note(self, tx: Questions, ledger: Ledger) -> None:
+    def note(self, tx: Questions, leases: Iterable[Lease]) -> None:
         """Look, inside the transaction, at the leases that the verb touched."""
-        found = (duty_of_lease(tx, lease) for lease in ledger.touched.values())
+        found = [duty_of_lease(tx, lease) for lease in leases]
         self._found = [duty for duty in found if duty is not None]
 
     def carry_out(self) -> Answer:
@@ -64,6 +66,13 @@ class Duties:
             self._env.queue.write(body, self._env.surface.value)
         except PhelixError:
             return  # the answer tells it, and the doctor finds it by itself
+
+
+def told_again(tx: Questions, answer: Answer) -> list[Lease]:
+    """The lease of an answer that is given again: the first time may have ended between its commit and the record."""
+    told = answer.get("leaseId") or answer.get("releasedLease")
+    lease = tx.lease(told) if REPLAYED in answer and isinstance(told, str) else None
+    return [] if lease is None else [lease]
 
 
 def duty_of_lease(tx: Questions, lease: Lease) -> Duty | None:

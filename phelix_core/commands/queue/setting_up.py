@@ -1,6 +1,6 @@
 """`queue init`, `campaign` and `plan`: what work there is."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from phelix_core.checks import Contents, Help, capped
 from phelix_core.commands.environment import Environment
@@ -13,6 +13,7 @@ from phelix_core.commands.queue.fields import (
     json_of,
 )
 from phelix_core.commands.queue.intent import QueueWrite
+from phelix_core.commands.queue.targets import about
 from phelix_core.commands.registry import Effect, command
 from phelix_core.frozen import frozen
 from phelix_core.queue.model import BATCH_CAP, JSON_CAP, LINE_CAP, WORD_CAP, Scope
@@ -59,13 +60,23 @@ class PlanIssues:
     request_id: RequestId = None
 
 
-@command("queue init", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any])
+@command(
+    "queue init",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:WorkspaceMade",
+)
 def init_queue(request: InitQueue, env: Environment) -> QueueWrite:
     """Decide a workspace."""
     return QueueWrite(init_queue, request, env, lambda ledger: add_workspace(ledger, request.name), creates=True)
 
 
-@command("queue campaign", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any])
+@command(
+    "queue campaign",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:CampaignMade",
+)
 def create_campaign(request: CreateCampaign, env: Environment) -> QueueWrite:
     """Decide a campaign."""
     policy = policy_text(read_policy(json_of(request.policy, "policy"), "policy"))
@@ -83,7 +94,12 @@ def create_campaign(request: CreateCampaign, env: Environment) -> QueueWrite:
     return QueueWrite(create_campaign, request, env, verb)
 
 
-@command("queue plan", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any])
+@command(
+    "queue plan",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:Planned",
+)
 def plan(request: PlanIssues, env: Environment) -> QueueWrite:
     """Decide a batch."""
     milestones = read_batch(json_of(request.batch, "batch"))
@@ -94,10 +110,10 @@ def plan(request: PlanIssues, env: Environment) -> QueueWrite:
         campaign = the_campaign(tx, project, request.campaign, required=bool(campaigns))
         return Scope(project=project, campaign=campaign)
 
-    def target(tx: Questions) -> tuple[dict[str, object], dict[str, object]]:
-        found = scope(tx)
-        return {"project": found.project.id, "campaign": found.campaign_id}, {}
-
     return QueueWrite(
-        plan, request, env, lambda ledger: plan_issues(ledger, scope(ledger.tx), milestones), target=target
+        plan,
+        request,
+        env,
+        lambda ledger: plan_issues(ledger, scope(ledger.tx), milestones),
+        target=lambda tx: about(scope(tx)),
     )

@@ -3,7 +3,7 @@
 from typing import Any
 
 from phelix_core.clock import iso
-from phelix_core.commands.queue.intent import Target
+from phelix_core.commands.queue.intent import Subject, Target
 from phelix_core.errors import LeaseLost
 from phelix_core.queue.model import ACTIVE, Issue, Scope
 from phelix_core.queue.store import Questions
@@ -20,19 +20,28 @@ def scope_of(tx: Questions, project: str | None, campaign: str | None) -> Scope:
 def scope_target(request: Any) -> Target:
     """A write about a scope."""
 
-    def target(tx: Questions) -> tuple[dict[str, object], dict[str, object]]:
-        scope = scope_of(tx, request.project, request.campaign)
-        return present({"project": scope.project.id, "campaign": scope.campaign_id}), {}
+    def target(tx: Questions) -> Subject:
+        return about(scope_of(tx, request.project, request.campaign))
 
     return target
+
+
+def about(scope: Scope) -> Subject:
+    """The subject of a write about a scope."""
+    named = present({"project": scope.project.id, "campaign": scope.campaign_id})
+    return Subject(project_id=scope.project.id, target=named)
 
 
 def issue_target(issue_id: str) -> Target:
     """A write about an issue, bound to its status, its lease and its last checkpoint as they are."""
 
-    def target(tx: Questions) -> tuple[dict[str, object], dict[str, object]]:
+    def target(tx: Questions) -> Subject:
         issue = the_issue(tx, issue_id)
-        return {"issue": issue.id, "task": issue.task}, preconditions(tx, issue)
+        return Subject(
+            project_id=issue.project_id,
+            target={"issue": issue.id, "task": issue.task},
+            preconditions=preconditions(tx, issue),
+        )
 
     return target
 
@@ -40,12 +49,16 @@ def issue_target(issue_id: str) -> Target:
 def lease_target(lease_id: str) -> Target:
     """A write about the issue that a lease holds."""
 
-    def target(tx: Questions) -> tuple[dict[str, object], dict[str, object]]:
+    def target(tx: Questions) -> Subject:
         lease = tx.lease(lease_id)
         if lease is None:
             raise LeaseLost("There is no such lease.", details={"leaseId": lease_id, "ended": None})
         issue = the_issue(tx, lease.issue_id)
-        return {"issue": issue.id, "task": issue.task, "lease": lease.id}, preconditions(tx, issue)
+        return Subject(
+            project_id=issue.project_id,
+            target={"issue": issue.id, "task": issue.task, "lease": lease.id},
+            preconditions=preconditions(tx, issue),
+        )
 
     return target
 

@@ -14,16 +14,16 @@ from phelix_core.commands.queue.fields import (
     Reason,
     RequestId,
 )
-from phelix_core.commands.queue.intent import QueueWrite, Target
+from phelix_core.commands.queue.intent import QueueWrite, Subject
 from phelix_core.commands.queue.targets import issue_target, scope_of, scope_target
 from phelix_core.commands.registry import Command, Effect, command
-from phelix_core.errors import NotFound
+from phelix_core.errors import InvalidArgument, NotFound
 from phelix_core.frozen import frozen
 from phelix_core.queue.model import Campaign
 from phelix_core.queue.store import Questions
 from phelix_core.queue.verbs import upkeep as verbs
 from phelix_core.queue.verbs.answers import Answer
-from phelix_core.queue.verbs.ledger import Ledger, the_campaign, the_project
+from phelix_core.queue.verbs.ledger import Ledger, the_project
 
 FENCES = "It stops no process: a holder that still runs is refused from now on."
 
@@ -106,7 +106,12 @@ class ArchiveCampaign:
     request_id: RequestId = None
 
 
-@command("queue promote", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any])
+@command(
+    "queue promote",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:Promoted",
+)
 def promote(request: PromoteQueue, env: Environment) -> QueueWrite:
     """Decide a promotion."""
 
@@ -123,7 +128,13 @@ def _promotion_told(answer: Answer) -> tuple[str, ...]:
     return tuple(told)
 
 
-@command("queue reconcile", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any], caution=FENCES)
+@command(
+    "queue reconcile",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:Reconciled",
+    caution=FENCES,
+)
 def reconcile(request: ReconcileQueue, env: Environment) -> QueueWrite:
     """Decide what is stale."""
 
@@ -154,19 +165,33 @@ def _moved_told(answer: Answer) -> tuple[str, ...]:
     return tuple(told)
 
 
-@command("queue unblock", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any], caution=FENCES)
+@command(
+    "queue unblock",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:Moved",
+    caution=FENCES,
+)
 def unblock(request: UnblockIssue, env: Environment) -> QueueWrite:
     """Decide an unblocking."""
     return _on_issue(unblock, request, env, verbs.unblock)
 
 
-@command("queue retry", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any])
+@command(
+    "queue retry", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result="phelix_core.commands.queue.answers:Moved"
+)
 def retry(request: RetryIssue, env: Environment) -> QueueWrite:
     """Decide a retry."""
     return _on_issue(retry, request, env, verbs.retry)
 
 
-@command("queue rollback", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any], caution=FENCES)
+@command(
+    "queue rollback",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:RolledBack",
+    caution=FENCES,
+)
 def rollback(request: RollbackIssue, env: Environment) -> QueueWrite:
     """Decide a rollback."""
     return _on_issue(rollback, request, env, verbs.rollback)
@@ -177,33 +202,55 @@ _CampaignVerb = Callable[[Ledger, Campaign, str], Answer]
 
 def _on_campaign(own: Command, request: Any, env: Environment, verb: _CampaignVerb) -> QueueWrite:
     def found(tx: Questions) -> Campaign:
-        if request.project is None:
-            for project in tx.projects():
-                if match := tx.campaigns(project.id, request.campaign_id):
-                    return match[0]
-        project = the_project(tx, request.project)
-        campaign = the_campaign(tx, project, request.campaign_id)
-        if campaign is None:
+        projects = tx.projects() if request.project is None else [the_project(tx, request.project)]
+        match = [campaign for project in projects for campaign in tx.campaigns(project.id, request.campaign_id)]
+        if len(match) == 1:
+            return match[0]
+        if not match:
             raise NotFound("There is no such campaign.")
-        return campaign
+        known = ", ".join(f"{campaign.id} of {campaign.project_id}" for campaign in match[:20])
+        raise InvalidArgument(f"campaign: say which: {known}.", hint="Several have this name: take its id.")
 
-    target: Target = lambda tx: ({"campaign": found(tx).id, "name": found(tx).name}, {"status": found(tx).status})  # noqa: E731 - a one-line reader
+    def target(tx: Questions) -> Subject:
+        campaign = found(tx)
+        return Subject(
+            project_id=campaign.project_id,
+            target={"campaign": campaign.id, "name": campaign.name},
+            preconditions={"status": campaign.status},
+        )
+
     return QueueWrite(own, request, env, lambda ledger: verb(ledger, found(ledger.tx), request.reason), target=target)
 
 
-@command("queue drain", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any])
+@command(
+    "queue drain",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:CampaignMoved",
+)
 def drain(request: DrainCampaign, env: Environment) -> QueueWrite:
     """Decide a drain."""
     return _on_campaign(drain, request, env, verbs.drain)
 
 
-@command("queue undrain", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any])
+@command(
+    "queue undrain",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:CampaignMoved",
+)
 def undrain(request: UndrainCampaign, env: Environment) -> QueueWrite:
     """Decide that a campaign goes on."""
     return _on_campaign(undrain, request, env, verbs.undrain)
 
 
-@command("queue archive", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result=dict[str, Any], caution=FENCES)
+@command(
+    "queue archive",
+    effect=Effect.WRITE,
+    surfaces=TERMINAL_AND_CONSOLE,
+    result="phelix_core.commands.queue.answers:CampaignMoved",
+    caution=FENCES,
+)
 def archive(request: ArchiveCampaign, env: Environment) -> QueueWrite:
     """Decide that a campaign is put away."""
     return _on_campaign(archive, request, env, verbs.archive)

@@ -53,7 +53,8 @@ def context_answer(
 ) -> Answer:
     """The context that a begin answers and that later verbs take back."""
     scope = {"workspace": project.workspace_id, "project": project.id, "campaign": issue.campaign_id}
-    capabilities = cast("dict[str, Any]", stored_json(run.notes) or {}).get("hostCapabilities")
+    notes = stored_json(run.notes)
+    capabilities = cast("dict[str, Any]", notes).get("hostCapabilities") if isinstance(notes, dict) else None
     if host is not None:
         capabilities = {"workloadClasses": sorted(host.workload_classes), "capabilities": sorted(host.capabilities)}
     return present(

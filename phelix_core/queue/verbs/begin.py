@@ -17,6 +17,7 @@ from phelix_core.errors import (
 )
 from phelix_core.frozen import changed, frozen
 from phelix_core.queue import staleness
+from phelix_core.queue.duties import RESUMED
 from phelix_core.queue.journal import Change, Event, Update, insert
 from phelix_core.queue.model import (
     ACTIVE,
@@ -62,7 +63,6 @@ class Ask:
     freshness_s: int = DEFAULT_FRESHNESS_S
     holder_pid: int | None = None
     holder_started: int | None = None
-    if_epoch: int | None = None
     path: str = ""
     begin_input: str = "{}"
 
@@ -71,12 +71,14 @@ def begin(ledger: Ledger, ask: Ask) -> Answer:
     """Claim or resume; refusals are those of the page."""
     _require_distinct(ask.artifacts)
     tx, scope = ledger.tx, ask.scope
-    if scope.campaign is not None and scope.campaign.status != RUNNING:
-        raise IssueNotClaimable(f"Campaign {scope.campaign.id} is {scope.campaign.status}.")
     reconcile(ledger, scope)
-    tx.keep()
+    ledger.keep()
     if (mine := _own_lease(ledger, ask)) is not None:
         return _resume(ledger, ask, mine)
+    if scope.campaign is not None and scope.campaign.status != RUNNING:
+        raise IssueNotClaimable(
+            f"Campaign {scope.campaign.id} is {scope.campaign.status}: nothing new is claimed in it."
+        )
     if stale := tx.needing_recovery(scope):
         first = stale[0]
         raise RecoveryRequired(
@@ -84,6 +86,9 @@ def begin(ledger: Ledger, ask: Ask) -> Answer:
             hint=f"`phelix queue recover {first.id}` takes it over or decides what becomes of it.",
             details={"blockers": blockers(tx, stale[:_TOLD_BLOCKERS]), "blockerCount": len(stale)},
         )
+    if scope.campaign is not None and scope.campaign.status != RUNNING:
+        raise IssueNotClaimable(f"Campaign {scope.campaign.id} is {scope.campaign.status}.")
+    ledger.acts_as("promotion")
     promoted = ledger.promote(scope)
     raise_ranks(ledger, scope)
     issue = _preferred(ledger, ask) if ask.preferred else _first_fitting(tx, ask)
@@ -96,7 +101,7 @@ def begin_recovery(ledger: Ledger, ask: Ask, summary: str, next_step: str | None
     _require_distinct(ask.artifacts)
     tx = ledger.tx
     reconcile(ledger, ask.scope)
-    tx.keep()
+    ledger.keep()
     waiting = [the_issue(tx, ask.preferred)] if ask.preferred else tx.needing_recovery(ask.scope)
     if not waiting:
         raise NothingReady("No issue in scope needs recovery.")
@@ -204,10 +209,10 @@ def _first_fitting(tx: Transaction, ask: Ask) -> Issue:
             one for lane, route in others for one in tx.first_ready(scope.project.id, lane, route, _CANDIDATES)
         ]
         raise _mismatch(sorted(candidates, key=claim_order)[:_CANDIDATES], ask.host)
-    counts = tx.status_counts(scope)
-    told = ", ".join(f"{number} {status}" for status, number in sorted(counts.items()))
+    counts = tx.open_counts(scope)
+    told = ", ".join(f"{number} {status}" for status, number in counts.items() if number)
     raise NothingReady(
-        f"No issue is ready in this scope{f': {told}' if told else ''}.", details={"statusCounts": dict(counts)}
+        f"No issue is ready in this scope{f': {told}' if told else ''}.", details={"openCounts": dict(counts)}
     )
 
 
@@ -402,7 +407,8 @@ def _resume(ledger: Ledger, ask: Ask, mine: tuple[Lease, Issue]) -> Answer:
     artifacts, registered = _registered(ledger, issue, run.id, ask.artifacts)
     holder = {"holder_pid": ask.holder_pid, "holder_started": ask.holder_started}
     renewed = renewal(ledger, lease, checkpointed=True) | {"run_id": run.id, "host": ask.host.name, **holder}
-    if ask.session_id is not None:
+    if ask.session_id is not None and ask.session_id != lease.session_id:
+        ledger.touched[f"{lease.id} before"] = changed(lease, status=RELEASED, end_reason=RESUMED)
         renewed["session_id"] = ask.session_id
     guard = {"status": ACTIVE, "epoch": lease.epoch}
     words = Words(
@@ -439,8 +445,11 @@ def renewal(ledger: Ledger, lease: Lease, *, ttl_ms: int | None = None, checkpoi
     """Columns of a lease renewed to now and its TTL; a deadline that is later already stays."""
     now, ttl = ledger.now, ttl_ms or lease.ttl_ms
     mono, wall = now.mono_ms + ttl, now.wall_ms + ttl
-    if lease.boot == now.boot and lease.deadline_mono is not None and lease.deadline_mono > mono:
-        mono, wall = lease.deadline_mono, max(lease.expires_at, wall)
+    if lease.boot == now.boot and lease.deadline_mono is not None:
+        if lease.deadline_mono > mono:
+            mono, wall = lease.deadline_mono, max(lease.expires_at, wall)
+    elif (left := lease.expires_at - max(now.wall_ms, lease.renewed_at)) > ttl:  # of another boot, by the wall clock
+        mono, wall = now.mono_ms + left, max(lease.expires_at, now.wall_ms + left)
     put: dict[str, Any] = {"boot": now.boot, "renewed_at": now.wall_ms, "expires_at": wall, "deadline_mono": mono}
     if checkpointed:
         put |= {"checkpoint_at": now.wall_ms, "checkpoint_mono": now.mono_ms}

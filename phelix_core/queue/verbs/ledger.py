@@ -66,14 +66,21 @@ class Ledger:
         self.mint = mint
         self.via = tx.via
         self.touched: dict[str, Lease] = {}
+        self.kept: dict[str, Lease] = {}
         self._machine_run: Run | None = None
         self._machine_kind = "system"
 
     # Runs
 
     def acts_as(self, kind: str) -> None:
-        """Name the run that the machine's own moves of this verb belong to."""
-        self._machine_kind = kind
+        """Name the run that the machine's own moves belong to from here on."""
+        if kind != self._machine_kind:
+            self._machine_kind, self._machine_run = kind, None
+
+    def keep(self) -> None:
+        """What was recorded up to here stays, even when the verb is refused later."""
+        self.tx.keep()
+        self.kept = dict(self.touched)
 
     def machine_run(self, project_id: str, campaign_id: str | None) -> tuple[Run, tuple[Change, ...]]:
         """The run of the machine's own moves, and its row where this is its first."""

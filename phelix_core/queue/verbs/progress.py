@@ -157,10 +157,10 @@ def close(ledger: Ledger, holding: Holding, report: Report) -> Answer:
     after, point = _reported(ledger, issue, lease, run, report, verb=CLOSE, also=also, to=to, columns=columns)
     promoted: list[str] = []
     if to == DONE:
+        ledger.acts_as("promotion")
         if issue.status != DONE:
             ledger.mark_opened(after)
         project = the_project(ledger.tx, issue.project_id)
-        ledger.acts_as("promotion")
         promoted = [one.id for one in ledger.promote(Scope(project=project))]
     ended = changed(run, status=to, finished_at=ledger.now.wall_ms)
     return {

@@ -2,17 +2,23 @@
 
 import json
 from collections.abc import Callable
+from typing import Final
 
 from phelix_core.errors import InvalidArgument
 from phelix_core.queue.journal import Event, Insert
 from phelix_core.queue.verbs.answers import Answer
 from phelix_core.queue.verbs.ledger import Ledger
 
+ANSWERED: Final = "request_answered"
+"""The event that keeps an answer; it tells nothing of what the verb did."""
+REPLAYED: Final = "replayed"
+"""In an answer: it is the first one, given again."""
+
 
 def once(
     ledger: Ledger, project_id: str, request_id: str | None, *, verb: str, given: str, body: Callable[[], Answer]
 ) -> Answer:
-    """Carry `body` out unless this request was answered before; `given` is what the caller sent, in one form."""
+    """Carry `body` out unless this request was answered before; `given` is a digest of what the caller sent."""
     if request_id is None:
         return body()
     known = ledger.tx.answered(project_id, request_id)
@@ -22,7 +28,7 @@ def once(
                 "request-id: this id was used for another call.", hint="Give each call an id of its own."
             )
         answer: Answer = json.loads(known[2])
-        return answer | {"replayed": True}
+        return answer | {REPLAYED: True}
     answer = body()
     row = {
         "project_id": project_id,
@@ -32,7 +38,5 @@ def once(
         "answer": json.dumps(answer, ensure_ascii=False, separators=(",", ":")),
         "at": ledger.now.wall_ms,
     }
-    ledger.tx.record(
-        Event(kind="request_answered", changes=(Insert(table="requests", row=row),), project_id=project_id)
-    )
+    ledger.tx.record(Event(kind=ANSWERED, changes=(Insert(table="requests", row=row),), project_id=project_id))
     return answer

@@ -6,7 +6,7 @@ Each names its reason and leaves a checkpoint for every status it changes. Sourc
 from collections.abc import Sequence
 from typing import Any
 
-from phelix_core.errors import AlreadyExists, InvalidArgument, LeaseConflict, QueueInvalidTransition
+from phelix_core.errors import AlreadyExists, InvalidArgument, LeaseConflict, QueueCorrupt, QueueInvalidTransition
 from phelix_core.queue.journal import Change, Event, Insert, Update, insert
 from phelix_core.queue.model import (
     ACTIVE,
@@ -144,11 +144,13 @@ def plan_issues(ledger: Ledger, scope: Scope, milestones: tuple[PlannedMilestone
         place = next(i for i, milestone in enumerate(milestones) if unknown[0] in milestone.depends_on_ids)
         where = f"milestones[{place}].depends_on_milestone_ids"
         raise InvalidArgument(f"{where}: names no milestone of the project.", details={"fields": {where: "unknown"}})
-    policy = stored_policy(scope.campaign.policy) if scope.campaign is not None else Policy()
+    policy = Policy() if scope.campaign is None else stored_policy(scope.campaign.policy)
+    if policy is None:
+        raise QueueCorrupt("The campaign's policy is damaged; nothing is planned under another one.")
     batch = batch_of(
         milestones,
         scope,
-        policy or Policy(),
+        policy,
         is_done=tx.is_milestone_done,
         mint=ledger.mint,
         at_ms=ledger.now.wall_ms,
@@ -224,12 +226,20 @@ def reconcile_now(ledger: Ledger, scope: Scope) -> Answer:
 
 
 def resolve(
-    ledger: Ledger, scope: Scope, issue_id: str, *, resolution: str, reason: str, if_epoch: int | None
+    ledger: Ledger,
+    scope: Scope,
+    issue_id: str,
+    *,
+    resolution: str,
+    reason: str,
+    next_step: str | None,
+    if_epoch: int | None,
 ) -> Answer:
     """The operator's recovery: what becomes of stale work, decided and recorded in one transaction."""
     issue = the_issue(ledger.tx, issue_id)
     require_epoch(issue, if_epoch)
     reconcile(ledger, scope, only=issue)
+    ledger.keep()
     issue = the_issue(ledger.tx, issue_id)
     if issue.status != NEEDS_RECOVERY:
         raise QueueInvalidTransition(
@@ -240,7 +250,7 @@ def resolve(
     to, columns = _resolved(ledger, issue, resolution, reason)
     also = tuple(change for lease in leases for change in ledger.release(lease, "recovered", status=RECOVERED))
     ledger.acts_as("recovery")
-    words = Words("recovery", f"Resolved by an operator ({resolution}): {reason}", _next(to, issue))
+    words = Words("recovery", f"Resolved by an operator ({resolution}): {reason}", next_step or _next(to, issue))
     after, _ = ledger.move(
         "recovery_resolved",
         issue,
@@ -250,10 +260,9 @@ def resolve(
         also=also,
         payload={"resolution": resolution, "recoveredLeaseIds": [one.id for one in leases], "reason": reason},
         recoveries=issue.recoveries + 1,
+        next_best_action=next_step or issue.next_best_action,
         **columns,
     )
-    if to in (READY, PENDING):
-        _remark(ledger, after)
     return _moved(issue, after) | {"recoveredLeaseIds": [one.id for one in leases], "resolution": resolution}
 
 
@@ -269,12 +278,6 @@ def _next(to: str, issue: Issue) -> str:
     if to == FAILED:
         return "Retry it, or roll it back."
     return issue.next_best_action or "Claim it."
-
-
-def _remark(ledger: Ledger, issue: Issue) -> None:
-    """A pending issue is marked iff every gate of it is open."""
-    if issue.status == PENDING and not issue.promotable and gate_of(ledger.tx, issue) is None:
-        ledger.note("gates_opened", issue, {"promotable": 1, "blocked_reason": None}, {})
 
 
 def _moved(before: Issue, after: Issue) -> Answer:

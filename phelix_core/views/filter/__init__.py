@@ -25,14 +25,17 @@ from phelix_core.views.filter.canonical import canonical
 from phelix_core.views.filter.completion import Completion, completions, counted
 from phelix_core.views.filter.errors import FilterError, FilterTooSlow
 from phelix_core.views.filter.fields import FIELDS, Field
+from phelix_core.views.filter.lookups import lookups
 from phelix_core.views.filter.parse import parse
 from phelix_core.views.filter.query import Query
 from phelix_core.views.filter.sql import COLUMNS, Where, columns_of
 from phelix_core.views.filter.subject import Filterable, filterable
+from phelix_core.views.filter.terms import Comparison
 
 __all__ = [
     "COLUMNS",
     "FIELDS",
+    "Comparison",
     "Completion",
     "Field",
     "FilterError",
@@ -45,5 +48,6 @@ __all__ = [
     "completions",
     "counted",
     "filterable",
+    "lookups",
     "parse",
 ]

@@ -13,6 +13,8 @@ from phelix_core.views.filter.predicate import FLAG_STATES, Circumstances, state
 from phelix_core.views.filter.scan import MAX_BYTES, operator_after_name
 from phelix_core.views.filter.subject import LINE_FIELDS, TEXTS, Filterable, has
 
+Counts = Callable[[str], Mapping[str, int] | None]
+
 OFFERED: Final = 50
 _SPANS: Final = ("15m", "1h", "1d", "7d")
 _FIXED: Final = {"age": _SPANS, "seen": _SPANS, "created": _SPANS, "updated": _SPANS, "rev": ()}
@@ -29,8 +31,8 @@ class Completion:
     end: int
 
 
-def completions(text: str, cursor: int, counts: Callable[[str], Mapping[str, int]]) -> list[Completion]:
-    """What fits at `cursor`; `counts` tells for a field how many sessions have each value.
+def completions(text: str, cursor: int, counts: Counts) -> list[Completion]:
+    """What fits at `cursor`; `counts` tells for a field how many sessions have each value, None where nobody knows.
 
     Nothing is offered inside quoted text and patterns, nor for values that a terminal could not show as they are.
     """
@@ -98,9 +100,7 @@ def _fields(typed: str, start: int, end: int) -> list[Completion]:
     ]
 
 
-def _values(
-    text: str, start: int, cursor: int, field: Field, counts: Callable[[str], Mapping[str, int]]
-) -> list[Completion]:
+def _values(text: str, start: int, cursor: int, field: Field, counts: Counts) -> list[Completion]:
     """Values of `field` that go on from what is typed of the last one, the most frequent first."""
     taken, start = _listed(text, start, cursor)
     typed = text[start:cursor].lstrip('"').casefold()
@@ -111,14 +111,18 @@ def _values(
             for value in _FIXED[field.name]
             if value.startswith(typed)
         ]
-    known = {**dict.fromkeys(field.values, 0), **counts(field.name)}
+    found = counts(field.name)
+    known = {**dict.fromkeys(field.values, 0), **(found or {})}
     ranked = sorted(
         (not value.casefold().startswith(typed), -count, value)
         for value, count in known.items()
         if value and _goes_on(field, value.casefold(), typed) and value.casefold() not in taken
     )
     shown = ((value, -count) for _, count, value in ranked if visible(value) == value)
-    return [Completion(value_text(value), SafeStr(value), count, start, end) for value, count in islice(shown, OFFERED)]
+    return [
+        Completion(value_text(value), SafeStr(value), None if found is None else count, start, end)
+        for value, count in islice(shown, OFFERED)
+    ]
 
 
 def _goes_on(field: Field, value: str, typed: str) -> bool:

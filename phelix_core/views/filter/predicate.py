@@ -4,8 +4,8 @@ All that does not depend on the row is decided here: words are folded, moments c
 word could mean looked up. What is left for a row allocates next to nothing.
 """
 
-from collections.abc import Callable, Container
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 from phelix_core.sessions.model import ACTIVE
@@ -18,6 +18,9 @@ from phelix_core.views.filter.terms import Comparison, Pattern, Phrase, Term
 from phelix_core.views.rows import CLOCK, STALE, STATES, UNREADABLE
 
 Predicate = Callable[[Filterable], bool]
+
+REFERENCE_FIELDS: Final = frozenset({"ref", "plan", "op", "dep"})
+"""The fields that ask for references, of which a summary knows only how many there are."""
 
 PATTERN_SECONDS: Final = 0.2
 """How long the patterns of a query may take over all rows together, unless the caller says otherwise."""
@@ -60,11 +63,15 @@ class Stopwatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Circumstances:
-    """What a run over the rows takes for granted: the time, the limit, the marks, and a clock for patterns."""
+    """What a run over the rows takes for granted: the time, the limit, the marks, and a clock for patterns.
+
+    With `looked_up`, terms on references are decided by ids found elsewhere and not by the rows.
+    """
 
     now_ms: int
     stale_after_ms: int
     marked: Container[str] = ()
+    looked_up: Mapping[Comparison, Container[str]] | None = None
     stopwatch: Stopwatch | None = None
 
 
@@ -164,6 +171,9 @@ def _pattern(term: Pattern, at: Circumstances) -> Predicate:
 
 
 def _comparison(term: Comparison, at: Circumstances) -> Predicate:
+    if at.looked_up is not None and term.field in REFERENCE_FIELDS:
+        found = at.looked_up.get(replace(term, negated=False), ())
+        return lambda row: row.session_id in found
     kind = FIELDS[term.field].kind
     if kind is Kind.SET:
         return _any([_flag(term.field, str(value), at) for value in term.values])

@@ -1,6 +1,6 @@
 """A parsed filter: what it asks of a row, as a predicate and as a condition on the index."""
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 
 from phelix_core.views.filter import predicate, sql
@@ -47,15 +47,19 @@ class Query:
         stale_after_ms: int,
         *,
         marked: Container[str] = (),
+        looked_up: Mapping[Comparison, Container[str]] | None = None,
         clock: Callable[[], float] | None = None,
         pattern_seconds: float = PATTERN_SECONDS,
     ) -> Predicate:
         """The function for one run over any number of rows.
 
+        Rows without references need `looked_up`: the ids that each of the query's `lookups` found.
         With a `clock` (seconds) its patterns may take `pattern_seconds` in all; then it raises `FilterTooSlow`.
         """
         watch = Stopwatch(clock, pattern_seconds) if clock else None
-        at = Circumstances(now_ms=now_ms, stale_after_ms=stale_after_ms, marked=marked, stopwatch=watch)
+        at = Circumstances(
+            now_ms=now_ms, stale_after_ms=stale_after_ms, marked=marked, looked_up=looked_up, stopwatch=watch
+        )
         return predicate.compiled(self.alternatives, at)
 
     def accepts(self, row: Filterable, now_ms: int, stale_after_ms: int, *, marked: Container[str] = ()) -> bool:

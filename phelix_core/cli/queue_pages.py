@@ -1,0 +1,332 @@
+"""Answers of queue commands for people; programs read `--json`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from phelix_core.cli.page import Cell, Page
+from phelix_core.strictjson import dumps, plain
+from phelix_core.text import SafeStr
+from phelix_core.views.moments import long_span
+from phelix_core.views.shown import shown, shown_block
+
+_GLYPHS: Final = {
+    "pending": "·",
+    "ready": "○",
+    "in_progress": "●",
+    "blocked": "■",
+    "needs_recovery": "▲",
+    "done": "✓",
+    "failed": "✗",
+}
+_ORDER: Final = ("needs_recovery", "in_progress", "ready", "blocked", "pending", "failed", "done")
+_BAR: Final = 30
+_SHOWN: Final = 10
+Answer = Mapping[str, Any]
+
+
+def print_answer(page: Page, name: str, answer: Any) -> None:
+    """Print what a queue command answered."""
+    draw = _DRAWN.get(name)
+    if draw is None:
+        page.line(shown_block(dumps(plain(answer))))
+        return
+    draw(page, answer)
+    if answer.get("replayed"):
+        page.line(("This call was answered before; nothing was written again.", "warn"))
+    for failed in answer.get("sessionWritesFailed", ()):
+        told = f"The record of session {failed['sessionId']} could not be written ({failed['code']}); "
+        page.line((shown(told + "`phelix doctor --fix` catches up."), "warn"))
+
+
+def _status(word: str) -> Cell:
+    return (SafeStr(f"{_GLYPHS.get(word, '?')} {shown(word)}"), word)
+
+
+def _field(page: Page, name: str, *value: Cell | str) -> None:
+    page.line((f"{name:<11}", "bold"), *value)
+
+
+def _claimed(page: Page, context: Answer) -> None:
+    verb = {"claim": "Claimed", "resume": "Resumed", "recovery": "Took over"}[str(context["claimMode"])]
+    page.line((verb, "bold"), " ", shown(str(context["issueId"])), ": ", (shown(str(context["issueTask"])), "bold"))
+    _field(
+        page, "lease", shown(f"{context['leaseId']}, epoch {context['leaseEpoch']}, until {context['leaseExpiresAt']}")
+    )
+    _field(page, "session", shown(str(context["sessionId"])))
+    for artifact in context["artifacts"]:
+        _field(page, artifact["kind"][:10], shown(str(artifact["path"])))
+    if "nextBestAction" in context:
+        _field(page, "next", shown(str(context["nextBestAction"])))
+    if others := [one for one in context.get("promotedIssueIds", ()) if one != context["issueId"]]:
+        _field(page, "promoted", shown(", ".join(others)))
+    page.line(shown(f"Checkpoint with: phelix queue checkpoint --lease {context['leaseId']} --status in_progress …"))
+
+
+def _checkpointed(page: Page, answer: Answer) -> None:
+    point, context = answer["checkpoint"], answer["context"]
+    page.line(shown(f"{point['issueId']} is "), _status(point["taskStatus"]), ": ", shown(point["summary"]))
+    _field(page, "next", shown(point["nextStep"]))
+    if "releasedLease" in answer:
+        _field(page, "lease", shown(f"{answer['releasedLease']} ended"))
+        _promoted_line(page, answer)
+    elif point["taskStatus"] != "needs_recovery":
+        _field(page, "lease", shown(f"{context['leaseId']} until {context['leaseExpiresAt']}"))
+
+
+def _promoted_line(page: Page, answer: Answer) -> None:
+    if promoted := answer.get("promotedIssueIds"):
+        _field(page, "promoted", shown(", ".join(promoted)))
+
+
+def _advanced(page: Page, answer: Answer) -> None:
+    _checkpointed(page, answer["closeResult"])
+    if answer["advanced"]:
+        _claimed(page, answer["context"])
+    else:
+        stop = answer["stopReason"]
+        page.line(("Nothing was claimed after it. ", "warn"), shown(f"{stop['code']}: {stop['message']}"))
+
+
+def _recovered(page: Page, answer: Answer) -> None:
+    if "claimMode" in answer:
+        _claimed(page, answer)
+    else:
+        _moved(page, answer)
+
+
+def _moved(page: Page, answer: Answer) -> None:
+    page.line(shown(f"{answer['issueId']}: {answer['previousStatus']} → "), _status(answer["newStatus"]))
+    for key, told in (
+        ("recoveredLeaseIds", "leases recovered"),
+        ("endedLeaseIds", "leases ended"),
+        ("returnedIssueIds", "back to pending"),
+        ("goingOnIssueIds", "go on as they are"),
+    ):
+        if ids := answer.get(key):
+            page.line(shown(f"  {told}: {', '.join(ids)}"))
+    if answer.get("blockedReason"):
+        page.line(shown(f"  {answer['blockedReason']}"))
+
+
+def _extended(page: Page, answer: Answer) -> None:
+    page.line(shown(f"Lease {answer['leaseId']} lives until {answer['leaseExpiresAt']}."))
+
+
+def _made(page: Page, answer: Answer) -> None:
+    kind, key = ("campaign", "campaignId") if "campaignId" in answer else ("workspace", "workspaceId")
+    made = "made" if answer["created"] else "there already"
+    page.line(shown(f"{kind} {answer[key]} is {made}."))
+    if kind == "campaign":
+        page.line(shown(f"project {answer['projectKey']} ({answer['projectId']})"))
+
+
+def _planned(page: Page, answer: Answer) -> None:
+    draw_graph(page, answer)
+    page.line("All are pending. `phelix queue promote` makes ready what waits for nothing; a claim does so too.")
+
+
+def draw_graph(page: Page, answer: Answer) -> None:
+    """Milestones with their issues, each with what it waits for."""
+    names = {one["id"]: one["key"] for one in answer["generatedMilestones"]}
+    page.line(f"{answer['issueCount']} issues in {answer['milestoneCount']} milestones")
+    for milestone in answer["generatedMilestones"]:
+        needs = [shown(str(names.get(one, one))) for one in milestone["dependsOnMilestoneIds"]]
+        behind = f"  ⇐ {', '.join(needs)}" if needs else ""
+        page.line((shown(f"◆ {milestone['key']}"), "bold"), "  ", shown(milestone["description"]), behind)
+        places = {one["id"]: number for number, one in enumerate(milestone["generatedIssues"])}
+        for number, issue in enumerate(milestone["generatedIssues"]):
+            last = number == len(milestone["generatedIssues"]) - 1
+            waits = [str(places[one]) if one in places else shown(one) for one in issue["dependsOn"]]
+            after = f"  ⇐ {', '.join(waits)}" if len(waits) < _SHOWN and waits else "  ⇐ several" if waits else ""
+            page.line(f"  {'└' if last else '├'} {number:<3}", shown(issue["id"]), "  ", shown(issue["task"]), after)
+
+
+def _promoted(page: Page, answer: Answer) -> None:
+    moved, kept = answer["promotedIssueIds"], answer["keptBack"]
+    page.line(f"{len(moved)} became ready, {len(kept)} stay pending.")
+    for issue_id in moved:
+        page.line("  ", _status("ready"), "  ", shown(issue_id))
+    for one in kept:
+        page.line(
+            "  ", _status("pending"), shown(f"  {one['issueId']}  {one['task']}  waits for {_gate(one['reason'])}")
+        )
+
+
+def _gate(reason: str) -> str:
+    kind, _, waited = reason.partition("_dependency:")
+    return f"{kind} {waited}" if waited else reason
+
+
+def _reconciled(page: Page, answer: Answer) -> None:
+    if not any(answer[key] for key in ("needsRecovery", "failed", "released")):
+        page.line("Nothing is stale.")
+    for one in answer["needsRecovery"]:
+        page.line("  ", _status("needs_recovery"), shown(f"  {one['issueId']}  {one['reason']}"))
+    for one in answer["failed"]:
+        page.line("  ", _status("failed"), shown(f"  {one['issueId']}  {one['reason']}"))
+    for lease in answer["released"]:
+        page.line(shown(f"  lease {lease} released"))
+
+
+def _campaign_moved(page: Page, answer: Answer) -> None:
+    page.line(shown(f"Campaign {answer['campaignId']} is {answer['status']}."))
+    for key, told in (
+        ("blockedIssueIds", "blocked"),
+        ("unblockedIssueIds", "go on"),
+        ("endedLeaseIds", "leases ended"),
+        ("returnedIssueIds", "back to pending"),
+    ):
+        if ids := answer.get(key):
+            more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
+            page.line(shown(f"  {told}: {', '.join(ids[:_SHOWN])}{more}"))
+
+
+def _saved_artifact(page: Page, answer: Answer) -> None:
+    page.line(shown(f"{answer['artifactId']}: {answer['kind']} {answer['path']} of {answer['issueId']}"))
+
+
+def _artifacts(page: Page, answer: Answer) -> None:
+    rows = [
+        [(shown(one["id"]), ""), (shown(one["kind"]), ""), (shown(one["path"]), ""), (shown(one["status"]), "")]
+        for one in answer["artifacts"]
+    ]
+    if rows:
+        page.table(("ARTIFACT", "KIND", "PATH", "STATUS"), rows, flexible=2)
+    else:
+        page.line("No artifacts.")
+
+
+def _list(page: Page, answer: Answer) -> None:
+    rows: list[Sequence[Cell]] = []
+    for issue in answer["issues"]:
+        effective = issue.get("policyState", {}).get("effectivePriority", issue["priority"])
+        raised = "" if effective == issue["priority"] else "↑"
+        note = issue.get("blockedReason") or issue.get("nextBestAction") or ""
+        rows.append(
+            [
+                _status(issue["status"]),
+                (shown(issue["id"]), ""),
+                (shown(f"{effective}{raised}"), ""),
+                (shown(issue["size"]), ""),
+                (shown(issue["task"]), ""),
+                (shown(note if len(note) <= _NOTE else note[: _NOTE - 1] + "…"), ""),
+            ]
+        )
+    if rows:
+        page.table(("STATUS", "ISSUE", "PRIORITY", "SIZE", "TASK", "NOTE"), rows, flexible=4)
+    else:
+        page.line("No issues match. `phelix queue plan FILE` brings work in.")
+    if answer["truncated"]:
+        page.line(f"Only the first {answer['count']} are shown; --limit 0 shows all.")
+
+
+_NOTE: Final = 60
+
+
+def _show(page: Page, answer: Answer) -> None:
+    issue = answer["issue"]
+    page.line(_status(issue["status"]), "  ", shown(issue["id"]), "  ", (shown(issue["task"]), "bold"))
+    _field(page, "project", shown(answer["project"]["name"]))
+    if "campaign" in answer:
+        _field(page, "campaign", shown(f"{answer['campaign']['name']} ({answer['campaign']['status']})"))
+    if "milestone" in answer:
+        _field(page, "milestone", shown(f"{answer['milestone']['key']}: {answer['milestone']['description']}"))
+    _field(page, "priority", shown(f"{issue['priority']}, size {issue['size']}, lease epoch {issue['leaseEpoch']}"))
+    for key, name in (("blockedReason", "reason"), ("nextBestAction", "next"), ("deadlineAt", "deadline")):
+        if key in issue:
+            _field(page, name, shown(str(issue[key])))
+    if "waitsFor" in answer:
+        _field(page, "waits for", shown(_gate(answer["waitsFor"])))
+    if "staleness" in answer:
+        _staleness(page, answer["staleness"])
+    _behind(page, "depends on", answer["dependencies"])
+    _behind(page, "opens", answer["dependents"])
+    for lease in reversed(answer["leases"][-_SHOWN:]):
+        ended = f", {lease['endReason']}" if "endReason" in lease else ""
+        gone = ", its process is gone" if lease.get("holderGone") else ""
+        held = f"{lease['agentId']} on {lease['host']}"
+        _field(page, "lease", shown(f"{lease['id']} epoch {lease['epoch']} {lease['status']}{ended}{gone}: {held}"))
+    for point in answer["checkpoints"]:
+        _field(
+            page,
+            "checkpoint",
+            shown(f"{point['createdAt']} {point['title']} → {point['taskStatus']}: {point['summary']}"),
+        )
+    for artifact in answer["artifacts"]:
+        _field(page, "artifact", shown(f"{artifact['kind']} {artifact['path']} ({artifact['status']})"))
+
+
+def _staleness(page: Page, told: Answer) -> None:
+    words = [str(told["state"])]
+    if "reason" in told:
+        words.append(f"because {told['reason']}")
+    if told.get("leaseLeftMs") is not None:
+        left = int(told["leaseLeftMs"])
+        words.append(f"lease {'ends in' if left > 0 else 'ended'} {long_span(abs(left))}{'' if left > 0 else ' ago'}")
+    if told.get("checkpointLeftMs") is not None:
+        age = int(told["freshnessSeconds"]) * 1000 - int(told["checkpointLeftMs"])
+        words.append(f"last checkpoint {long_span(age)} ago, limit {long_span(int(told['freshnessSeconds']) * 1000)}")
+    if "clock" in told:
+        words.append(f"by the {told['clock']} clock")
+    if told.get("blocksClaims"):
+        words.append("blocks new claims")
+    _field(page, "lease", (shown("; ".join(words)), "stale" if told.get("blocksClaims") else ""))
+
+
+def _behind(page: Page, name: str, issues: Sequence[Answer]) -> None:
+    for issue in issues[:_SHOWN]:
+        waits = f", waits for {_gate(issue['waitsFor'])}" if "waitsFor" in issue else ""
+        _field(page, name, _status(issue["status"]), shown(f"  {issue['id']}  {issue.get('task', '')}{waits}"))
+    if len(issues) > _SHOWN:
+        _field(page, name, f"and {len(issues) - _SHOWN} more")
+
+
+def _health(page: Page, answer: Answer) -> None:
+    counts = {key: number for key, number in answer["queue"]["statusCounts"].items() if key != "total"}
+    total = answer["queue"]["statusCounts"]["total"]
+    page.line((f"{total:,} issues", "bold"))
+    for word in _ORDER:
+        if number := counts.get(word, 0):
+            bar = "█" * max(1, round(number / total * _BAR))
+            page.line("  ", (f"{_GLYPHS[word]} {word:<15}", word), f"{number:>9,}  ", (bar, word))
+    leases = answer["leases"]
+    page.line((f"{leases['activeCount']:,} leases", "bold"), f", {leases['staleCount']} stale")
+    for lease_id, reason in leases["staleReasons"].items():
+        page.line("  ", ("▲ ", "needs_recovery"), shown(f"{lease_id}  {reason}"))
+    for lease_id in leases["cannotTell"]:
+        told = f"{lease_id}  cannot tell: the wall clock ran backwards across a boot"
+        page.line("  ", ("? ", "unknown"), shown(told))
+    if answer["claimsBlockedBy"]:
+        page.line((f"claims are blocked by {len(answer['claimsBlockedBy'])}", "needs_recovery"))
+        for one in answer["claimsBlockedBy"]:
+            page.line("  ", _status("needs_recovery"), shown(f"  {one['issueId']}  {one['reason']}: {one['summary']}"))
+    for milestone in answer["milestones"]:
+        done, all_of = milestone["issueCounts"].get("done", 0), sum(milestone["issueCounts"].values())
+        why = f"  {_gate(milestone['blockedReason'])}" if "blockedReason" in milestone else ""
+        page.line("  ", _status(milestone["status"]), shown(f"  {milestone['key']}  {done}/{all_of} done{why}"))
+
+
+_DRAWN: Final[dict[str, Callable[[Page, Any], None]]] = {
+    "queue init": _made,
+    "queue campaign": _made,
+    "queue plan": _planned,
+    "queue list": _list,
+    "queue show": _show,
+    "queue health": _health,
+    "queue claim": _claimed,
+    "queue recover": _recovered,
+    "queue checkpoint": _checkpointed,
+    "queue heartbeat": _extended,
+    "queue close": _checkpointed,
+    "queue advance": _advanced,
+    "queue artifacts save": _saved_artifact,
+    "queue artifacts list": _artifacts,
+    "queue promote": _promoted,
+    "queue reconcile": _reconciled,
+    "queue unblock": _moved,
+    "queue retry": _moved,
+    "queue rollback": _moved,
+    "queue drain": _campaign_moved,
+    "queue undrain": _campaign_moved,
+    "queue archive": _campaign_moved,
+}
