@@ -8,9 +8,9 @@ Source: queue page, Store; speed page, facts.
 import os
 import stat
 from array import array
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 import apsw
 
@@ -19,6 +19,7 @@ from phelix_core.errors import OutcomeUnknown, StoreBusy
 
 Value = None | int | float | str | bytes
 Row = tuple[Any, ...]
+_Answer = TypeVar("_Answer")
 
 MEMORY: Final = ":memory:"
 """The path of a database that lives as long as its connection."""
@@ -109,6 +110,7 @@ class Database:
             return
         self.patiently("BEGIN")
         try:
+            self.patiently("SELECT 1 FROM sqlite_schema LIMIT 1")  # the view begins here, and may have to wait
             yield
         finally:
             with suppress(apsw.Error):
@@ -131,15 +133,7 @@ class Database:
 
     def patiently(self, sql: str, deadline_s: float = BUSY_DEADLINE_S) -> list[Row]:
         """One statement that may have to wait for a lock, tried again with jitter."""
-        deadline = self._clock.monotonic() + deadline_s
-        while True:
-            try:
-                return self.ask(sql)
-            except StoreBusy:
-                if self._clock.monotonic() >= deadline:
-                    raise
-                share = os.urandom(1)[0] / 255
-                self._clock.sleep(_SHORTEST_WAIT_S + share * (_LONGEST_WAIT_S - _SHORTEST_WAIT_S))
+        return patiently(lambda: self.ask(sql), self._clock, deadline_s)
 
     def _commit(self) -> None:
         try:
@@ -155,6 +149,19 @@ class Database:
         if self._connection.in_transaction:
             with suppress(apsw.Error):
                 self._connection.execute("ROLLBACK")
+
+
+def patiently(act: Callable[[], _Answer], clock: Clock, deadline_s: float = BUSY_DEADLINE_S) -> _Answer:
+    """Do what may have to wait for a lock, again and again with jitter; `StoreBusy` where it waited too long."""
+    deadline = clock.monotonic() + deadline_s
+    while True:
+        try:
+            return act()
+        except StoreBusy:
+            if clock.monotonic() >= deadline:
+                raise
+            share = os.urandom(1)[0] / 255
+            clock.sleep(_SHORTEST_WAIT_S + share * (_LONGEST_WAIT_S - _SHORTEST_WAIT_S))
 
 
 def engine_version() -> str:

@@ -44,7 +44,7 @@ class Environment:
         kept = {} if self.kept is None else self.kept
         if "queue" not in kept:
             path = self.settings.queue or f"{self.settings.data_dir}/{QUEUE_FILE}"
-            kept["queue"] = SqliteQueue(path, self.clock)
+            kept["queue"] = SqliteQueue(path, self.clock, own_folder=os.path.dirname(path) == self.settings.data_dir)
         return kept["queue"]
 
     @property

@@ -11,7 +11,7 @@ from _thread import RLock
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from operator import attrgetter
-from stat import S_ISREG
+from stat import S_ISDIR, S_ISREG, S_ISVTX
 from typing import Any, Final, NoReturn, TypeVar, cast
 
 from phelix_core.clock import Clock, Moment, moment_of
@@ -23,6 +23,7 @@ from phelix_core.errors import (
     QueueCorrupt,
     QueueIncompatible,
 )
+from phelix_core.files import Folder
 from phelix_core.frozen import maker_of, members_of
 from phelix_core.mounts import remote_kind
 from phelix_core.queue.journal import CITED, SEQ, Event, Insert, RowChange, Update
@@ -40,7 +41,7 @@ from phelix_core.queue.model import (
     Workspace,
 )
 from phelix_core.queue.store import Recorded, Watch
-from phelix_core.sqlite import ABSENT, MEMORY, Database, DatabaseRefused, DatabaseUnusable, Row
+from phelix_core.sqlite import ABSENT, MEMORY, Database, DatabaseRefused, DatabaseUnusable, Row, patiently
 
 _Answer = TypeVar("_Answer")
 _Model = TypeVar("_Model")
@@ -64,8 +65,10 @@ _RUNNING: Final = (
 class SqliteQueue:
     """One queue file; a connection is opened at the first question and kept, one thread at a time uses it."""
 
-    def __init__(self, path: str, clock: Clock) -> None:
+    def __init__(self, path: str, clock: Clock, *, own_folder: bool = False) -> None:
+        """`own_folder` says that the folder around it is ours too, and is to be as private as the file."""
         self.path = path
+        self._own_folder = own_folder
         self._clock = clock
         self._turn = RLock()
         self._reader: Database | None = None
@@ -199,8 +202,8 @@ class SqliteQueue:
         if self.path != MEMORY:
             self._require_file(create=create)
             self._require_not_foreign()
-        try:
-            return self._made_ready(read_only=read_only, create=create)
+        try:  # any step may find the file locked by one who makes it or opens it at the same moment
+            return patiently(lambda: self._made_ready(read_only=read_only, create=create), self._clock)
         except DatabaseUnusable as error:
             # The log's index cannot be made in a folder that may not be written; where the log holds nothing, the
             # main file alone is the whole queue.
@@ -248,9 +251,14 @@ class SqliteQueue:
                     hint="Put the queue on a local disk: --queue or PHELIX_QUEUE names the file.",
                 )
             if not exists:
-                os.makedirs(folder, mode=0o700, exist_ok=True)
+                if not os.path.isdir(folder):
+                    Folder(folder, self._clock).prepare()
                 with suppress(FileExistsError):  # somebody else has just made it
-                    os.close(os.open(self.path, _NEW_FILE, 0o600))
+                    made = os.open(self.path, _NEW_FILE, 0o600)
+                    try:
+                        os.fchmod(made, 0o600)  # whatever the umask took away
+                    finally:
+                        os.close(made)
         except OSError as error:
             raise FilesystemError(f"The queue cannot be opened: {os.strerror(error.errno or 0)}.") from None
 
@@ -263,7 +271,14 @@ class SqliteQueue:
         return not S_ISREG(found.st_mode) or found.st_size > 0
 
     def _tighten(self) -> None:
-        """Close modes that let others in, of the file and of the two beside it."""
+        """Close modes that let others in: of the file, of the two beside it, of the folder where it is ours alone."""
+        if self._own_folder:
+            folder = os.path.dirname(self.path)
+            with suppress(OSError):  # as below
+                found = os.lstat(folder)
+                shared = found.st_mode & S_ISVTX or found.st_uid != os.geteuid()
+                if found.st_mode & 0o077 and S_ISDIR(found.st_mode) and not shared:
+                    os.chmod(folder, 0o700)
         for path in self.lax_modes():
             with suppress(FileNotFoundError, PermissionError):  # another user's file: opening it will tell
                 os.chmod(path, 0o600)
@@ -272,8 +287,8 @@ class SqliteQueue:
         """The schema in a file that holds nothing; several processes may come here at once."""
         if not _is_empty(db):
             return
-        db.patiently("PRAGMA journal_mode=WAL")
-        with db.immediate():
+        db.ask("PRAGMA journal_mode=WAL")
+        with db.immediate(deadline_s=0):
             if _is_empty(db):
                 with open(os.path.join(os.path.dirname(__file__), _SCHEMA), encoding="utf-8") as file:
                     db.script(file.read())
@@ -284,7 +299,7 @@ class SqliteQueue:
         if self.path != MEMORY:
             self._tighten()
             db.keep_log()
-        db.patiently("PRAGMA journal_mode=WAL")
+        db.ask("PRAGMA journal_mode=WAL")
         db.script("PRAGMA synchronous=FULL; PRAGMA secure_delete=ON; PRAGMA journal_size_limit=67108864;")
 
     def _require_ours(self, db: Database) -> None:

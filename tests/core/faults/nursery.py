@@ -22,8 +22,9 @@ from phelix_core.clock import SystemClock
 from phelix_core.commands.environment import Environment, open_environment
 from phelix_core.commands.registry import load_command
 from phelix_core.commands.run import run
-from phelix_core.settings import Settings
+from phelix_core.settings import QUEUE_FILE, Settings
 from tests.core.faults.naive import STORES
+from tests.core.faults.naive_queue import QUEUES
 from tests.core.faults.shim import faulty
 
 _PR_SET_PTRACER = 0x59616D61
@@ -38,7 +39,11 @@ WORDS: dict[str, dict[str, object]] = {
 def environment(data_dir: str, store: str) -> Environment:
     """The command line's environment on a real clock over `store`."""
     env = open_environment(Settings(data_dir=data_dir), Surface.CLI)
-    return replace(env, sessions=STORES[store](f"{data_dir}/sessions", SystemClock(), f"{data_dir}/cache"))
+    if store in QUEUES:
+        assert env.kept is not None
+        env.kept["queue"] = QUEUES[store](f"{data_dir}/{QUEUE_FILE}", env.clock)
+    sessions = STORES.get(store, STORES["real"])
+    return replace(env, sessions=sessions(f"{data_dir}/sessions", SystemClock(), f"{data_dir}/cache"))
 
 
 def write(case: dict[str, Any]) -> dict[str, Any]:
@@ -73,6 +78,25 @@ def _warm_up() -> None:
         for name in ("session checkpoint", "session complete"):
             raw = {**WORDS[name], "session_id": session.session_id}
             write({"data_dir": data_dir, "store": "real", "command": name, "raw": raw})
+        warm_up_queue(data_dir)
+
+
+def warm_up_queue(data_dir: str) -> None:
+    """Claim, report and close once in a queue of its own."""
+    env = environment(data_dir, "real")
+    host: dict[str, object] = {"host": "h", "workload_classes": ["general"]}
+    issue = {"task": "t", "priority": "low", "size": "S"}
+    batch = json.dumps({"milestones": [{"milestone_key": "m", "description": "d", "issues": [issue]}]})
+    words: dict[str, object] = {"summary": "s", "next_step": "n", "evidence": ["e"]}
+    run(load_command("queue init"), {"name": "w"}, env)
+    run(load_command("queue campaign"), {"project_name": "p", "campaign_name": "c"}, env)
+    run(load_command("queue plan"), {"batch": batch}, env)
+    claimed: Any = run(load_command("queue claim"), host, env).result
+    held = {"lease": claimed["leaseId"]}
+    run(load_command("queue checkpoint"), {**words, **held, "status": "in_progress"}, env)
+    closed = run(load_command("queue close"), {**words, **held, "status": "done"}, env)
+    assert closed.error is None
+    env.queue.close()
 
 
 def _serve() -> None:

@@ -16,7 +16,15 @@ FILE_CALLS = (
     "chmod,chown,close,fchmod,fchmodat,fchown,fchownat,flock,fstat,fsync,getdents64,link,linkat,lstat,mkdir,"
     "mkdirat,newfstatat,open,openat,read,rename,renameat,renameat2,stat,unlink,unlinkat,write"
 )
-_TRACE = f"trace={','.join(f'?{name}' for name in FILE_CALLS.split(','))}"  # `?`: not every machine has each of them
+DATABASE_CALLS = f"{FILE_CALLS},access,fallocate,fcntl,fdatasync,ftruncate,lseek,mmap,pread64,pwrite64,readlink"
+
+
+def _trace(names: str) -> str:
+    return f"trace={','.join(f'?{name}' for name in names.split(','))}"  # `?`: not every machine has each of them
+
+
+_TRACE = _trace(FILE_CALLS)
+_TRACE_DATABASE = _trace(DATABASE_CALLS)
 _LINE = re.compile(r"^(?:\d+ +)?(\w+)\((.*)$")
 
 
@@ -43,7 +51,8 @@ def traced(nursery: Nursery, case: dict[str, Any], *more: str) -> tuple[Told, li
     """Run one writer under strace; answers what it told and its calls from the first look at a file on."""
     pid = nursery.fork(case)
     log = Path(f"{case['out']}.trace")
-    command = ["strace", "-p", str(pid), "-o", str(log), "-e", _TRACE, "-e", "signal=none", *more]
+    trace, start = (_TRACE_DATABASE, "/queue.db") if case["command"].startswith("queue ") else (_TRACE, "/sessions")
+    command = ["strace", "-p", str(pid), "-o", str(log), "-e", trace, "-e", "signal=none", *more]
     strace = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert strace.stderr
     first = strace.stderr.readline()
@@ -51,16 +60,16 @@ def traced(nursery: Nursery, case: dict[str, Any], *more: str) -> tuple[Told, li
     told = nursery.release(case)
     strace.wait()
     strace.stderr.close()
-    return told, _calls(log.read_text())
+    return told, _calls(log.read_text(), start)
 
 
-def _calls(log: str) -> list[Call]:
+def _calls(log: str, first: str) -> list[Call]:
     counts: Counter[str] = Counter()
     calls: list[Call] = []
     for line in log.splitlines():
         if found := _LINE.match(line):
             counts[found[1]] += 1
             calls.append(Call(found[1], counts[found[1]], line))
-    start = next((n for n, call in enumerate(calls) if "/sessions" in call.shown), len(calls))
+    start = next((n for n, call in enumerate(calls) if first in call.shown), len(calls))
     end = next((n for n, call in enumerate(calls) if call.shown.startswith('write(1, "{\\"code')), len(calls))
     return calls[start:end]

@@ -66,6 +66,10 @@ class Reader:
         asked = self._db.ask("SELECT * FROM events WHERE seq > ? ORDER BY seq", [after])
         return [dict(zip(names, row, strict=True)) for row in asked]
 
+    def last_seq(self) -> int:
+        """The number of the newest event."""
+        return int(self._db.ask("SELECT max(seq) FROM events")[0][0])
+
 
 def apply(rows: Rows, event: Row) -> None:
     """What an event says that it did to the rows."""
