@@ -10,6 +10,7 @@ import os
 from _thread import RLock
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import groupby
 from operator import attrgetter
 from stat import S_ISREG
 from typing import Any, Final, NoReturn, TypeVar, cast
@@ -202,7 +203,7 @@ class SqliteQueue:
         except DatabaseUnusable as error:
             raise self._corrupt(error) from None
         try:
-            db.script("PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF;")
+            db.script("PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF; PRAGMA temp_store=MEMORY;")
             if not read_only:
                 self._prepare(db)
             self._require_ours(db)
@@ -492,7 +493,7 @@ class Writing(Reading):
         seq = self._seq
         event_id = event.imported_id or f"E-{seq}"
         seen = tuple(self._seen(change) for change in event.changes) if self._watched else ()
-        changes = [self._apply(change, seq, event_id) for change in event.changes]
+        changes = self._applied(event.changes, seq, event_id)
         self.recorded.append((event, seen))
         row = event.changes[0] if event.changes else None
         project_id, campaign_id = self._place(event, row)
@@ -530,6 +531,22 @@ class Writing(Reading):
         row = self._db.ask(f"SELECT {', '.join(change.set)} FROM {change.table} WHERE id = ?", [change.id])
         before = dict(zip(change.set, row[0], strict=True)) if row else {}
         return RowChange(table=change.table, id=change.id, before=before, after=change.set)
+
+    def _applied(self, changes: Sequence[Insert | Update], seq: int, event_id: str) -> list[Any]:
+        """Carry changes out in their order, many of one form with one statement; answers how the event tells them."""
+        if len(changes) < _MANY:
+            return [self._apply(change, seq, event_id) for change in changes]
+        told: list[Any] = []
+        for sql, run in groupby(changes, _form):
+            if sql is None:
+                told += [self._apply(change, seq, event_id) for change in run]
+            else:
+                rows = [
+                    (change.table, _filled(change.row, seq, event_id)) for change in run if isinstance(change, Insert)
+                ]
+                self._db.many(sql, [list(row.values()) for _, row in rows])
+                told += [["+", table, row] for table, row in rows]
+        return told
 
     def _apply(self, change: Insert | Update, seq: int, event_id: str) -> list[Any]:
         if isinstance(change, Insert):
@@ -660,7 +677,14 @@ def _marks(values: Sequence[object]) -> str:
     return ", ".join("?" * len(values))
 
 
+_MANY: Final = 32
+"""Fewer changes are not looked at for what they have in common."""
 _SQL: dict[tuple[object, ...], str] = {}
+
+
+def _form(change: Insert | Update) -> str | None:
+    """The statement of an insertion."""
+    return _insertion(change.table, tuple(change.row)) if isinstance(change, Insert) else None
 
 
 def _insertion(table: str, names: tuple[str, ...]) -> str:
