@@ -28,7 +28,7 @@ from phelix_core.queue.model import (
     Workspace,
 )
 from phelix_core.queue.planning import PlannedMilestone, batch_of
-from phelix_core.queue.policy import Policy, stored_policy
+from phelix_core.queue.policy import NO_POLICY, stored_policy
 from phelix_core.queue.transitions import ARCHIVE, DRAIN, RECOVERY, RETRY, ROLLBACK, UNBLOCK
 from phelix_core.queue.verbs.answers import Answer, present
 from phelix_core.queue.verbs.begin import claim_order, raise_ranks
@@ -144,11 +144,11 @@ def plan_issues(ledger: Ledger, scope: Scope, milestones: tuple[PlannedMilestone
         place = next(i for i, milestone in enumerate(milestones) if unknown[0] in milestone.depends_on_ids)
         where = f"milestones[{place}].depends_on_milestone_ids"
         raise InvalidArgument(f"{where}: names no milestone of the project.", details={"fields": {where: "unknown"}})
-    policy = stored_policy(scope.campaign.policy) if scope.campaign is not None else Policy()
+    policy = stored_policy(scope.campaign.policy) if scope.campaign is not None else NO_POLICY
     batch = batch_of(
         milestones,
         scope,
-        policy or Policy(),
+        policy or NO_POLICY,
         is_done=tx.is_milestone_done,
         mint=ledger.mint,
         at_ms=ledger.now.wall_ms,
