@@ -5,7 +5,6 @@ from typing import Annotated, Any, cast
 
 from phelix_core.checks import Help, capped
 from phelix_core.commands.environment import Environment
-from phelix_core.commands.queue.claiming import ClaimIssue, claim
 from phelix_core.commands.queue.fields import (
     NOT_EMPTY,
     TERMINAL_AND_CONSOLE,
@@ -221,6 +220,8 @@ class Advance:
 
     def apply(self, expect_digest: str | None) -> Answer:
         """Close, then begin as the run began, less its session and its preferred issue."""
+        from phelix_core.commands.queue.claiming import ClaimIssue, claim  # noqa: PLC0415 - no other call here claims
+
         begin_input = self._env.queue.read(self._begun)
         closed = self._closing.apply(expect_digest)
         told = {"advanced": False, "closeResult": closed}
