@@ -24,7 +24,7 @@ from phelix_core.errors import (
     QueueCorrupt,
     QueueIncompatible,
 )
-from phelix_core.frozen import maker_of, members_of
+from phelix_core.frozen import made_of, members_of
 from phelix_core.mounts import remote_kind
 from phelix_core.queue.journal import CITED, SEQ, Event, Insert, RowChange, Update
 from phelix_core.queue.model import (
@@ -301,15 +301,6 @@ _COLUMNS: Final[dict[type, str]] = {
 }
 
 
-_MAKERS: Final[dict[type, Callable[[Sequence[Any]], Any]]] = {}
-
-
-def _maker(kind: type[_Model]) -> Callable[[Sequence[Any]], _Model]:
-    if kind not in _MAKERS:
-        _MAKERS[kind] = maker_of(kind)
-    return _MAKERS[kind]
-
-
 class Reading:
     """Questions on one connection, inside a snapshot or a transaction of the caller's."""
 
@@ -322,10 +313,7 @@ class Reading:
         """Rows of a table; what is few is put in `order` here: setting up a sort costs the engine more than a look."""
         table = _TABLES[cast("type", kind)]
         found = self._db.ask(f"SELECT {_COLUMNS[kind]} FROM {table} {rest}", values)
-        if not found:
-            return []
-        make = _maker(kind)
-        rows = [make(row) for row in found]
+        rows = [made_of(kind, row) for row in found]
         if order is not None and len(rows) > 1:
             rows.sort(key=order)
         return rows

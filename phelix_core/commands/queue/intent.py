@@ -17,7 +17,6 @@ from phelix_core.frozen import members_of
 from phelix_core.queue.store import Questions, Recorded
 from phelix_core.queue.verbs.answers import Answer
 from phelix_core.queue.verbs.ledger import Ledger, the_project
-from phelix_core.queue.verbs.requests import once
 from phelix_core.strictjson import plain
 
 if TYPE_CHECKING:  # a plain write starts without the means to describe itself
@@ -105,6 +104,8 @@ class QueueWrite:
         request_id = getattr(self._request, "request_id", None)
         if request_id is None:
             return self._verb(ledger)
+        from phelix_core.queue.verbs.requests import once  # noqa: PLC0415 - few calls carry a request's id
+
         given = {name: plain(getattr(self._request, name)) for name, _ in members_of(self._command.request)}
         project = the_project(ledger.tx, getattr(self._request, "project", None))
         text = json.dumps(given, ensure_ascii=False, separators=(",", ":"))
