@@ -5,6 +5,7 @@ machine sleeps. With the boot's id it says how long a lease has lived, whatever 
 Source: queue page, fencing (clock).
 """
 
+import os
 import time
 from typing import Protocol
 
@@ -69,12 +70,21 @@ class SystemClock:
     def boot(self) -> str:
         """The kernel's id of this boot, where it tells one; without, the wall clock decides about leases."""
         if self._boot is None:
-            try:
-                with open(_BOOT_ID_FILE, encoding="ascii") as file:
-                    self._boot = file.read().strip()
-            except OSError:
-                self._boot = UNKNOWN_BOOT
+            self._boot = _boot_id()
         return self._boot
+
+
+def _boot_id() -> str:
+    try:
+        descriptor = os.open(_BOOT_ID_FILE, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return UNKNOWN_BOOT
+    try:
+        return os.read(descriptor, 128).decode("utf-8", "replace").strip()
+    except OSError:
+        return UNKNOWN_BOOT
+    finally:
+        os.close(descriptor)
 
 
 def iso(ms: int) -> str:

@@ -7,7 +7,7 @@ The standard decorator compiles six methods a class, about 0.9 ms each in every 
 `__dataclass_fields__` are those of the standard decorator, made when somebody asks.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from operator import attrgetter
 from types import NoneType
 from typing import Any, Final, TypeVar, dataclass_transform
@@ -52,36 +52,40 @@ def members_of(kind: type) -> tuple[tuple[str, object], ...]:
 
 def changed(value: _Made, **changes: object) -> _Made:
     """`value` with some members replaced, as `dataclasses.replace` does."""
-    return type(value)(**members_in(value) | changes)
+    kind = type(value)
+    if not hasattr(kind, "__frozen_members__"):
+        return kind(**{name: getattr(value, name) for name, _ in members_of(kind)} | changes)
+    members = members_in(value) | changes
+    if len(members) != len(members_of(kind)):
+        raise TypeError(f"{kind.__name__} has no such member: {', '.join(changes)}")
+    return made_of(kind, members.values())
 
 
 def members_in(value: object) -> dict[str, Any]:
-    """The members of an instance by name."""
-    names, get = _getter_of(type(value))
+    """The members of an instance of a frozen class by name."""
+    names, get, _ = _ways_of(type(value))
     return dict(zip(names, get(value), strict=True))
 
 
-def maker_of(kind: type[_Made]) -> Callable[[Sequence[object]], _Made]:
-    """A function that makes an instance of a frozen class of its members' values in order; for many of them."""
-    names = [name for name, _ in members_of(kind)]
-    known: dict[str, Any] = {f"put_{name}": vars(kind)[name].__set__ for name in names}
-    known |= {"kind": kind, "new": object.__new__}
-    lines = [f"    {', '.join(f'got_{name}' for name in names)}, = values", "    made = new(kind)"]
-    lines += [f"    put_{name}(made, got_{name})" for name in names]
-    exec("\n".join(["def make(values):", *lines, "    return made"]), known)  # noqa: S102 - names of a declaration
-    return known["make"]
+def made_of(kind: type[_Made], values: Iterable[object]) -> _Made:
+    """An instance of a frozen class from its members' values in order; costs no compiled `__init__`."""
+    made = object.__new__(kind)
+    for put, value in zip(_ways_of(kind)[2], values, strict=True):
+        put(made, value)
+    return made
 
 
-_GETTERS: Final[dict[type, tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]]] = {}
+_Ways = tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]], tuple[Callable[[Any, object], None], ...]]
+_WAYS: Final[dict[type, _Ways]] = {}
 
 
-def _getter_of(kind: type) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
-    """Names of the members, and what gets them all from an instance."""
-    known = _GETTERS.get(kind)
+def _ways_of(kind: type) -> _Ways:
+    """Names of the members of a frozen class, what gets them all, and what puts each."""
+    known = _WAYS.get(kind)
     if known is None:
         names = tuple(name for name, _ in members_of(kind))
         get: Any = attrgetter(*names) if len(names) > 1 else _values
-        known = _GETTERS[kind] = names, get
+        known = _WAYS[kind] = names, get, tuple(vars(kind)[name].__set__ for name in names)
     return known
 
 

@@ -98,8 +98,10 @@ def a_time(value: object, where: str) -> int | None:
 def entries(value: object, where: str) -> list[Mapping[str, object]]:
     """A list of objects that each carry an `id` of their own, redacted throughout."""
     found: list[Mapping[str, object]] = []
+    if value is None:
+        return found
     seen: set[str] = set()
-    for index, item in enumerate(a_list([] if value is None else value, where, _MOST_ENTRIES)):
+    for index, item in enumerate(a_list(value, where, _MOST_ENTRIES)):
         members = an_object(item, f"{where}[{index}]", None)
         own = text(members.get("id"), f"{where}[{index}].id")
         if own in seen:

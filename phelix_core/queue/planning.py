@@ -6,7 +6,7 @@ page, Actions (plan_issues); reference page on the lifecycle's runtime, section 
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
 from phelix_core.errors import InvalidArgument
@@ -139,8 +139,8 @@ def _shared(members: Mapping[str, object], where: str) -> dict[str, Any]:
     }
 
 
-def _text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+def _text(entries: Sequence[object]) -> str:
+    return json.dumps(entries, ensure_ascii=False, separators=(",", ":")) if entries else "[]"
 
 
 def _require_sound(milestones: tuple[PlannedMilestone, ...]) -> None:

@@ -63,8 +63,14 @@ class Policy:
     max_recoveries: int | None = None
 
 
+NO_POLICY: Final = Policy()
+"""What most issues go by."""
+
+
 def read_policy(value: object, where: str) -> Policy:
     """Read a policy; raises `InvalidArgument` naming the member at fault."""
+    if value == {}:
+        return NO_POLICY
     policy = an_object(value, where, ("owner", "serviceLevel", "escalationRules", "dispatch", "maxRecoveries"))
     level = an_object(
         policy.get("serviceLevel", {}), f"{where}.serviceLevel", ("responseWithinMinutes", "resolveWithinMinutes")
@@ -112,6 +118,8 @@ def _rule(value: object, where: str) -> Rule:
 
 def merged(campaign: Policy, issue: Policy) -> Policy:
     """The policy an issue goes by."""
+    if campaign is NO_POLICY and issue is NO_POLICY:
+        return NO_POLICY
     return Policy(
         owner=issue.owner or campaign.owner,
         response_minutes=issue.response_minutes or campaign.response_minutes,
@@ -137,6 +145,8 @@ def max_recoveries_of(policy: Policy) -> int:
 
 def policy_text(policy: Policy) -> str:
     """The policy as JSON, in the document's names; what is not set is left out."""
+    if policy is NO_POLICY:
+        return "{}"
     level = {"responseWithinMinutes": policy.response_minutes, "resolveWithinMinutes": policy.resolve_minutes}
     rules = [
         {"trigger": rule.trigger, "action": rule.action, "priority": rule.priority, "note": rule.note}
@@ -161,6 +171,8 @@ def _present(members: Mapping[str, object]) -> dict[str, object]:
 
 def stored_policy(text: str) -> Policy | None:
     """A policy as it stands in a row; None where somebody damaged it, which must hide nothing else."""
+    if text == "{}":
+        return NO_POLICY
     try:
         return read_policy(json.loads(text), "policy")
     except (ValueError, RecursionError, InvalidArgument):

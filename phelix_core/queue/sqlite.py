@@ -10,6 +10,7 @@ import os
 from _thread import RLock
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import groupby
 from operator import attrgetter
 from stat import S_ISDIR, S_ISREG, S_ISVTX
 from typing import Any, Final, NoReturn, TypeVar, cast
@@ -24,7 +25,7 @@ from phelix_core.errors import (
     QueueIncompatible,
 )
 from phelix_core.files import Folder
-from phelix_core.frozen import maker_of, members_of
+from phelix_core.frozen import made_of, members_of
 from phelix_core.mounts import remote_kind
 from phelix_core.queue.journal import CITED, SEQ, Event, Insert, RowChange, Update
 from phelix_core.queue.model import (
@@ -214,7 +215,7 @@ class SqliteQueue:
     def _made_ready(self, *, read_only: bool, create: bool = False, immutable: bool = False) -> Database:
         db = Database(self.path, self._clock, read_only=read_only, immutable=immutable)
         try:
-            db.script("PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF;")
+            db.script("PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF; PRAGMA temp_store=MEMORY;")
             if create or self.path == MEMORY:
                 self._make_schema(db)
             self._require_ours(db)
@@ -375,15 +376,6 @@ _COLUMNS: Final[dict[type, str]] = {
 }
 
 
-_MAKERS: Final[dict[type, Callable[[Sequence[Any]], Any]]] = {}
-
-
-def _maker(kind: type[_Model]) -> Callable[[Sequence[Any]], _Model]:
-    if kind not in _MAKERS:
-        _MAKERS[kind] = maker_of(kind)
-    return _MAKERS[kind]
-
-
 class Reading:
     """Questions on one connection, inside a snapshot or a transaction of the caller's."""
 
@@ -396,10 +388,7 @@ class Reading:
         """Rows of a table; what is few is put in `order` here: setting up a sort costs the engine more than a look."""
         table = _TABLES[cast("type", kind)]
         found = self._db.ask(f"SELECT {_COLUMNS[kind]} FROM {table} {rest}", values)
-        if not found:
-            return []
-        make = _maker(kind)
-        rows = [make(row) for row in found]
+        rows = [made_of(kind, row) for row in found]
         if order is not None and len(rows) > 1:
             rows.sort(key=order)
         return rows
@@ -575,7 +564,7 @@ class Writing(Reading):
         seq = self._seq
         event_id = event.imported_id or f"E-{seq}"
         seen = tuple(self._seen(change) for change in event.changes) if self._watched else ()
-        changes = [self._apply(change, seq, event_id) for change in event.changes]
+        changes = self._applied(event.changes, seq, event_id)
         self.recorded.append((event, seen))
         row = event.changes[0] if event.changes else None
         project_id, campaign_id = self._place(event, row)
@@ -613,6 +602,22 @@ class Writing(Reading):
         row = self._db.ask(f"SELECT {', '.join(change.set)} FROM {change.table} WHERE id = ?", [change.id])
         before = dict(zip(change.set, row[0], strict=True)) if row else {}
         return RowChange(table=change.table, id=change.id, before=before, after=change.set)
+
+    def _applied(self, changes: Sequence[Insert | Update], seq: int, event_id: str) -> list[Any]:
+        """Carry changes out in their order, many of one form with one statement; answers how the event tells them."""
+        if len(changes) < _MANY:
+            return [self._apply(change, seq, event_id) for change in changes]
+        told: list[Any] = []
+        for sql, run in groupby(changes, _form):
+            if sql is None:
+                told += [self._apply(change, seq, event_id) for change in run]
+            else:
+                rows = [
+                    (change.table, _filled(change.row, seq, event_id)) for change in run if isinstance(change, Insert)
+                ]
+                self._db.many(sql, [list(row.values()) for _, row in rows])
+                told += [["+", table, row] for table, row in rows]
+        return told
 
     def _apply(self, change: Insert | Update, seq: int, event_id: str) -> list[Any]:
         if isinstance(change, Insert):
@@ -747,7 +752,14 @@ def _marks(values: Sequence[object]) -> str:
     return ", ".join("?" * len(values))
 
 
+_MANY: Final = 32
+"""Fewer changes are not looked at for what they have in common."""
 _SQL: dict[tuple[object, ...], str] = {}
+
+
+def _form(change: Insert | Update) -> str | None:
+    """The statement of an insertion."""
+    return _insertion(change.table, tuple(change.row)) if isinstance(change, Insert) else None
 
 
 def _insertion(table: str, names: tuple[str, ...]) -> str:

@@ -127,6 +127,7 @@ class QueueWrite:
         """The verb's answer, or the first one where the same request was carried out before."""
         if request_id is None:
             return self._verb(ledger)
+
         given = {name: plain(getattr(self._request, name)) for name, _ in members_of(self._command.request)}
         return once(
             ledger,

@@ -4,7 +4,6 @@ from typing import Annotated, Any, cast
 
 from phelix_core.checks import Help, capped
 from phelix_core.commands.environment import Environment
-from phelix_core.commands.queue.claiming import ClaimIssue, claim
 from phelix_core.commands.queue.fields import (
     NOT_EMPTY,
     TERMINAL_AND_CONSOLE,
@@ -45,7 +44,6 @@ from phelix_core.redaction import free_text
 
 _LISTS = frozenset({"workload_classes", "capabilities", "artifacts"})
 _BEGUN_WITH = frozenset({"host", "workload_classes"})
-_BEGUN = frozenset(name for name, _ in members_of(ClaimIssue)) - {"request_id"}
 ENDS_NO_PROCESS = "It stops no process and undoes nothing."
 
 
@@ -222,6 +220,8 @@ class Advance:
 
     def apply(self, expect_digest: str | None) -> Answer:
         """Close, then begin as the run began, less its session and its preferred issue."""
+        from phelix_core.commands.queue.claiming import ClaimIssue, claim  # noqa: PLC0415 - no other call here claims
+
         begin_input = self._env.queue.read(self._begun)
         closed = self._closing.apply(expect_digest)
         told = {"advanced": False, "closeResult": closed}
@@ -242,8 +242,10 @@ class Advance:
         run = tx.run(lease.run_id) if lease is not None else None
         if run is None:
             return None
-        members = stored_json(run.begin_input)
-        if not isinstance(members, dict) or not _BEGUN_WITH <= members.keys() <= _BEGUN:
+        from phelix_core.commands.queue.claiming import ClaimIssue  # noqa: PLC0415 - as above
+
+        members, known = stored_json(run.begin_input), {name for name, _ in members_of(ClaimIssue)} - {"request_id"}
+        if not isinstance(members, dict) or not _BEGUN_WITH <= members.keys() <= known:
             return None
         given = cast("dict[str, Any]", members)
         return {name: tuple(value) if name in _LISTS else value for name, value in given.items()}

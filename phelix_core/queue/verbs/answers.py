@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from phelix_core.clock import iso
 from phelix_core.queue.model import Artifact, Checkpoint, Issue, Lease, Project, Run, epoch_key
-from phelix_core.queue.routing import Host
+
+if TYPE_CHECKING:  # a holder's own steps are routed nowhere
+    from phelix_core.queue.routing import Host
 
 Answer = dict[str, Any]
 
@@ -47,7 +49,7 @@ def context_answer(
     lease: Lease,
     run: Run,
     claim_mode: str,
-    host: Host | None,
+    host: "Host | None",
     artifacts: Sequence[Artifact],
     checkpoint: Checkpoint,
 ) -> Answer:

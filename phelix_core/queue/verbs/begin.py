@@ -18,7 +18,7 @@ from phelix_core.errors import (
 from phelix_core.frozen import changed, frozen
 from phelix_core.queue import staleness
 from phelix_core.queue.duties import RESUMED
-from phelix_core.queue.journal import Change, Event, Update, insert
+from phelix_core.queue.journal import Change, Update, insert
 from phelix_core.queue.model import (
     ACTIVE,
     BLOCKED,
@@ -41,6 +41,7 @@ from phelix_core.queue.routing import Host, fit, route_from
 from phelix_core.queue.store import Transaction
 from phelix_core.queue.transitions import CLAIM, RECOVERY
 from phelix_core.queue.verbs.answers import Answer, context_answer, present
+from phelix_core.queue.verbs.leases import renewal
 from phelix_core.queue.verbs.ledger import Ledger, Words, gate_of, the_issue
 from phelix_core.queue.verbs.reconcile import blockers, reconcile
 
@@ -438,40 +439,4 @@ def _resume(ledger: Ledger, ask: Ask, mine: tuple[Lease, Issue]) -> Answer:
         host=ask.host,
         artifacts=artifacts,
         checkpoint=checkpoint,
-    )
-
-
-def renewal(ledger: Ledger, lease: Lease, *, ttl_ms: int | None = None, checkpointed: bool = False) -> dict[str, Any]:
-    """Columns of a lease renewed to now and its TTL; a deadline that is later already stays."""
-    now, ttl = ledger.now, ttl_ms or lease.ttl_ms
-    mono, wall = now.mono_ms + ttl, now.wall_ms + ttl
-    if lease.boot == now.boot and lease.deadline_mono is not None:
-        if lease.deadline_mono > mono:
-            mono, wall = lease.deadline_mono, max(lease.expires_at, wall)
-    elif (left := lease.expires_at - max(now.wall_ms, lease.renewed_at)) > ttl:  # of another boot, by the wall clock
-        mono, wall = now.mono_ms + left, max(lease.expires_at, now.wall_ms + left)
-    put: dict[str, Any] = {"boot": now.boot, "renewed_at": now.wall_ms, "expires_at": wall, "deadline_mono": mono}
-    if checkpointed:
-        put |= {"checkpoint_at": now.wall_ms, "checkpoint_mono": now.mono_ms}
-    elif lease.boot != now.boot:
-        put["checkpoint_mono"] = (
-            None if lease.checkpoint_at is None else now.mono_ms - (now.wall_ms - lease.checkpoint_at)
-        )
-    return put
-
-
-def save_event(
-    ledger: Ledger, issue: Issue, run_id: str, kind: str, *, changes: tuple[Change, ...], payload: Answer
-) -> str:
-    """An event of an issue that changes no status."""
-    return ledger.tx.record(
-        Event(
-            kind=kind,
-            changes=changes,
-            project_id=issue.project_id,
-            campaign_id=issue.campaign_id,
-            issue_id=issue.id,
-            run_id=run_id,
-            payload=payload,
-        )
     )

@@ -27,7 +27,6 @@ from phelix_core.queue.model import (
     Run,
     Scope,
 )
-from phelix_core.queue.policy import ranked_row
 from phelix_core.queue.store import Questions, Transaction
 from phelix_core.queue.transitions import PROMOTION, ROLLBACK, require_transition
 
@@ -170,7 +169,11 @@ class Ledger:
         ready_at = (issue.ready_at if issue.status == READY else now) if to == READY else None
         members: dict[str, Any] = {"promotable": 0, "blocked_reason": None, **columns}
         after = changed(issue, status=to, ready_at=ready_at, updated_at=now, **members)
-        return ranked_row(after, now) if to in (READY, PENDING) else after
+        if to not in (READY, PENDING):
+            return after
+        from phelix_core.queue.policy import ranked_row  # noqa: PLC0415 - a holder's own steps rank nothing
+
+        return ranked_row(after, now)
 
     def note(self, kind: str, issue: Issue, columns: Mapping[str, Any], payload: Mapping[str, object]) -> None:
         """Change columns of an issue whose status stays."""

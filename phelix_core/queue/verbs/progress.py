@@ -32,7 +32,7 @@ from phelix_core.queue.transitions import (
     require_status,
 )
 from phelix_core.queue.verbs.answers import Answer, checkpoint_answer, context_answer, present
-from phelix_core.queue.verbs.begin import renewal, save_event
+from phelix_core.queue.verbs.leases import renewal, save_event
 from phelix_core.queue.verbs.ledger import Ledger, Words, the_issue, the_project
 
 

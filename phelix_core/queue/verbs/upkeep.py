@@ -28,7 +28,7 @@ from phelix_core.queue.model import (
     Workspace,
 )
 from phelix_core.queue.planning import PlannedMilestone, batch_of
-from phelix_core.queue.policy import Policy, stored_policy
+from phelix_core.queue.policy import NO_POLICY, stored_policy
 from phelix_core.queue.transitions import ARCHIVE, DRAIN, RECOVERY, RETRY, ROLLBACK, UNBLOCK
 from phelix_core.queue.verbs.answers import Answer, present
 from phelix_core.queue.verbs.begin import claim_order, raise_ranks
@@ -144,7 +144,7 @@ def plan_issues(ledger: Ledger, scope: Scope, milestones: tuple[PlannedMilestone
         place = next(i for i, milestone in enumerate(milestones) if unknown[0] in milestone.depends_on_ids)
         where = f"milestones[{place}].depends_on_milestone_ids"
         raise InvalidArgument(f"{where}: names no milestone of the project.", details={"fields": {where: "unknown"}})
-    policy = Policy() if scope.campaign is None else stored_policy(scope.campaign.policy)
+    policy = NO_POLICY if scope.campaign is None else stored_policy(scope.campaign.policy)
     if policy is None:
         raise QueueCorrupt("The campaign's policy is damaged; nothing is planned under another one.")
     batch = batch_of(
