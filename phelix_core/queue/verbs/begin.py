@@ -139,13 +139,15 @@ def _require_in_scope(issue: Issue, scope: Scope) -> None:
 
 
 def _own_lease(ledger: Ledger, ask: Ask) -> tuple[Lease, Issue] | None:
-    """The lease to go on under: of the preferred issue where one is named, else the newest on work in progress."""
+    """The lease to go on under: of the run that is named again, of the preferred issue, else the newest at work."""
     agent = ask.agent_id or ask.session_id
     if agent is None:
         return None
-    for lease in ledger.tx.own_leases(ask.scope, agent):
+    mine = ledger.tx.own_leases(ask.scope, agent)
+    again = [lease for lease in mine if lease.run_id == ask.session_id]
+    for lease in again or mine:
         issue = the_issue(ledger.tx, lease.issue_id)
-        allowed = (IN_PROGRESS, BLOCKED) if issue.id == ask.preferred else (IN_PROGRESS,)
+        allowed = (IN_PROGRESS, BLOCKED) if again or issue.id == ask.preferred else (IN_PROGRESS,)
         if ask.preferred not in (None, issue.id) or issue.status not in allowed:
             continue
         if staleness.of_lease(lease, ledger.now).state != staleness.EXPIRED:

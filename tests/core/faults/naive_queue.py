@@ -6,9 +6,10 @@ from typing import Any
 
 from phelix_core.clock import moment_of
 from phelix_core.errors import FilesystemError
-from phelix_core.queue.sqlite import SqliteQueue, Writing
+from phelix_core.queue.sqlite import SqliteQueue
 from phelix_core.queue.verbs import progress
 from phelix_core.queue.verbs.ledger import Ledger
+from phelix_core.queue.writing import Writing
 from phelix_core.sqlite import Database
 
 

@@ -13,7 +13,7 @@ from phelix_core.commands.run import run
 from phelix_core.envelope import Envelope
 from phelix_core.queue import sqlite as driver
 from phelix_core.queue.model import StoredEvent
-from phelix_core.queue.sqlite import replay, rows_of
+from phelix_core.queue.writing import replay, rows_of
 from phelix_core.settings import Settings
 from phelix_core.sqlite import MEMORY, Database
 from phelix_core.strictjson import plain

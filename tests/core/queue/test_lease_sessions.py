@@ -167,3 +167,13 @@ def test_a_report_says_nothing_more_than_it_was_given(desk: Desk) -> None:
     answer = desk.say(desk.claim())
     assert answer["checkpoint"]["summary"] == REPORT["summary"]
     assert answer["checkpoint"]["artifactIds"] == REPORT["evidence"]
+
+
+def test_naming_the_unfinished_session_of_an_older_lease_goes_on_with_that_run(desk: Desk) -> None:
+    desk.open().plan(milestone("m", "a", "b"))
+    older = desk.claim("a", session="shift-1")
+    desk.clock.advance(1)
+    desk.claim("b", session="shift-2")
+    again = desk.claim(session="shift-1")
+    assert (again["claimMode"], again["leaseId"], again["runId"]) == ("resume", older["leaseId"], "shift-1")
+    assert refused(desk.env, "queue claim", **HOST, agent="bob", session="shift-1")["code"] == "NOTHING_READY"

@@ -12,10 +12,11 @@ from phelix_core.clock import Clock, Moment
 from phelix_core.errors import InvalidArgument
 from phelix_core.queue import gates, planning, sqlite, staleness
 from phelix_core.queue.model import Campaign, Issue, Lease, Project, Run, Scope
-from phelix_core.queue.sqlite import SqliteQueue, Writing
+from phelix_core.queue.sqlite import SqliteQueue
 from phelix_core.queue.transitions import CLAIM, CLOSE, RETRY
 from phelix_core.queue.verbs import begin, progress, reconcile, upkeep
 from phelix_core.queue.verbs.ledger import Ledger, Words
+from phelix_core.queue.writing import Writing
 from phelix_core.sqlite import MEMORY
 from tests.core.queue import oracle
 from tests.core.queue.machine import reached, run_machine

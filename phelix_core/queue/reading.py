@@ -1,0 +1,253 @@
+"""Questions to the queue's tables: each one statement, fetched whole, rows as models.
+
+Partial indexes answer them, one a question (schema.sql); what is few is ordered here, since setting up a sort
+costs the engine more than a look. Source: queue page, Store; speed page, facts.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
+from typing import Any, Final, TypeVar, cast
+
+from phelix_core.frozen import made_of, members_of
+from phelix_core.queue.model import (
+    Artifact,
+    Campaign,
+    Checkpoint,
+    Issue,
+    Lease,
+    Milestone,
+    Project,
+    Run,
+    Scope,
+    StoredEvent,
+    Workspace,
+)
+from phelix_core.sqlite import Database
+
+_Model = TypeVar("_Model")
+
+_NO_DEADLINE: Final = 9_223_372_036_854_775_807
+CLAIM_ORDER: Final = f"rank, ifnull(deadline_at, {_NO_DEADLINE}), created_at, position, id"
+NOT_ARCHIVED: Final = (
+    "({0}campaign_id IS NULL OR {0}campaign_id NOT IN"
+    " (SELECT id FROM campaigns WHERE project_id = ? AND status = 'archived'))"
+)
+RUNNING: Final = (
+    "(campaign_id IS NULL OR campaign_id NOT IN (SELECT id FROM campaigns WHERE project_id = ? AND status <> 'active'))"
+)
+
+
+BY_ID: Final = attrgetter("id")
+BY_AGE: Final = attrgetter("created_at", "id")
+BY_CLAIM: Final = attrgetter("acquired_at", "id")
+_AS_PLANNED: Final = attrgetter("created_at", "position", "id")
+
+
+def first_to_claim(issue: Issue) -> tuple[object, ...]:
+    """`CLAIM_ORDER`, for what is few."""
+    deadline = _NO_DEADLINE if issue.deadline_at is None else issue.deadline_at
+    return issue.rank, deadline, issue.created_at, issue.position, issue.id
+
+
+def newest_claim(lease: Lease) -> tuple[object, ...]:
+    """The newest lease first."""
+    return -lease.acquired_at, -lease.epoch, lease.id
+
+
+_TABLES: Final[dict[type, str]] = {
+    Workspace: "workspaces",
+    Project: "projects",
+    Campaign: "campaigns",
+    Milestone: "milestones",
+    Issue: "issues",
+    Lease: "leases",
+    Run: "runs",
+    Checkpoint: "checkpoints",
+    Artifact: "artifacts",
+    StoredEvent: "events",
+}
+
+
+def marks(values: Sequence[object]) -> str:
+    """As many place holders."""
+    return ", ".join("?" * len(values))
+
+
+def _columns(model: type, prefix: str = "") -> str:
+    return ", ".join(f"{prefix}{name}" for name, _ in members_of(model))
+
+
+_COLUMNS: Final[dict[type, str]] = {
+    kind: _columns(kind)
+    for kind in (Workspace, Project, Campaign, Milestone, Issue, Lease, Run, Checkpoint, Artifact, StoredEvent)
+}
+
+
+class Reading:
+    """Questions on one connection, inside a snapshot or a transaction of the caller's."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def _rows(
+        self, kind: type[_Model], rest: str, values: Sequence[Any] = (), order: Callable[[_Model], Any] | None = None
+    ) -> list[_Model]:
+        """Rows of a table; what is few is put in `order` here: setting up a sort costs the engine more than a look."""
+        table = _TABLES[cast("type", kind)]
+        found = self._db.ask(f"SELECT {_COLUMNS[kind]} FROM {table} {rest}", values)
+        rows = [made_of(kind, row) for row in found]
+        if order is not None and len(rows) > 1:
+            rows.sort(key=order)
+        return rows
+
+    def _one(self, kind: type[_Model], rest: str, values: Sequence[Any]) -> _Model | None:
+        return next(iter(self._rows(kind, rest, values)), None)
+
+    def _in(self, scope: Scope, prefix: str = "") -> tuple[str, list[Any]]:
+        if scope.campaign_id is None:
+            return f"{prefix}project_id = ?", [scope.project.id]
+        return f"{prefix}project_id = ? AND {prefix}campaign_id = ?", [scope.project.id, scope.campaign_id]
+
+    def workspaces(self) -> list[Workspace]:
+        return self._rows(Workspace, "ORDER BY created_at, id")
+
+    def projects(self, word: str | None = None) -> list[Project]:
+        if word is None:
+            return self._rows(Project, "", (), BY_AGE)
+        for column in ("id", "key", "name"):
+            if found := self._rows(Project, f"WHERE {column} = ?", [word], BY_AGE):
+                return found
+        return []
+
+    def campaigns(self, project_id: str, word: str | None = None) -> list[Campaign]:
+        if word is None:
+            return self._rows(Campaign, "WHERE project_id = ?", [project_id], BY_AGE)
+        for column in ("id", "name"):
+            if found := self._rows(Campaign, f"WHERE project_id = ? AND {column} = ?", [project_id, word]):
+                return found
+        return []
+
+    def milestones(self, scope: Scope) -> list[Milestone]:
+        where, values = self._in(scope)
+        return self._rows(Milestone, f"WHERE {where} ORDER BY created_at, position, id", values)
+
+    def milestone(self, milestone_id: str) -> Milestone | None:
+        return self._one(Milestone, "WHERE id = ?", [milestone_id])
+
+    def issue(self, issue_id: str) -> Issue | None:
+        return self._one(Issue, "WHERE id = ?", [issue_id])
+
+    def issues(
+        self,
+        scope: Scope,
+        *,
+        status: str | None = None,
+        milestone_id: str | None = None,
+        after: Issue | None = None,
+        limit: int,
+    ) -> list[Issue]:
+        where, values = self._in(scope)
+        if status is not None:
+            where, values = f"{where} AND status = ?", [*values, status]
+        if milestone_id is not None:
+            where, values = f"{where} AND milestone_id = ?", [*values, milestone_id]
+        if after is not None:
+            where = f"{where} AND (created_at, position, id) > (?, ?, ?)"
+            values = [*values, after.created_at, after.position, after.id]
+        return self._rows(Issue, f"WHERE {where} ORDER BY created_at, position, id LIMIT ?", [*values, limit])
+
+    def lease(self, lease_id: str) -> Lease | None:
+        return self._one(Lease, "WHERE id = ?", [lease_id])
+
+    def leases_of(self, issue_id: str) -> list[Lease]:
+        return self._rows(Lease, "WHERE issue_id = ? ORDER BY epoch, acquired_at", [issue_id])
+
+    def active_leases(self, scope: Scope) -> list[Lease]:
+        where, values = self._in(scope)
+        rest = f"WHERE {where} AND status = 'active' AND {NOT_ARCHIVED.format('')}"
+        return self._rows(Lease, rest, [*values, scope.project.id], BY_CLAIM)
+
+    def leases_with_records(self, after: str, limit: int) -> list[Lease]:
+        return self._rows(
+            Lease, "WHERE id > ? AND session_id LIKE 'ses\\_%' ESCAPE '\\' ORDER BY id LIMIT ?", [after, limit]
+        )
+
+    def run(self, run_id: str) -> Run | None:
+        return self._one(Run, "WHERE id = ?", [run_id])
+
+    def runs_of(self, issue_id: str) -> list[Run]:
+        rest = "WHERE lease_id IN (SELECT id FROM leases WHERE issue_id = ?) ORDER BY started_at, id"
+        return self._rows(Run, rest, [issue_id])
+
+    def checkpoints_of(self, issue_id: str, *, limit: int) -> list[Checkpoint]:
+        return self._rows(Checkpoint, "WHERE issue_id = ? ORDER BY seq DESC LIMIT ?", [issue_id, limit])
+
+    def artifacts_of(self, issue_id: str) -> list[Artifact]:
+        return self._rows(Artifact, "WHERE issue_id = ?", [issue_id], BY_AGE)
+
+    def events_of(self, issue_id: str, *, limit: int) -> list[StoredEvent]:
+        return self._rows(StoredEvent, "WHERE issue_id = ? ORDER BY seq DESC LIMIT ?", [issue_id, limit])
+
+    def events_since(self, seq: int, *, limit: int) -> list[StoredEvent]:
+        return self._rows(StoredEvent, "WHERE seq > ? ORDER BY seq LIMIT ?", [seq, limit])
+
+    def last_seq(self) -> int:
+        return int(self._db.ask("SELECT ifnull(max(seq), 0) FROM events")[0][0])
+
+    def dependencies(self, issue_id: str) -> list[tuple[str, str]]:
+        sql = (
+            "SELECT i.id, i.status FROM issue_dependencies d JOIN issues i ON i.id = d.depends_on"
+            " WHERE d.issue_id = ? ORDER BY i.created_at, i.position, i.id"
+        )
+        return cast("list[tuple[str, str]]", self._db.ask(sql, [issue_id]))
+
+    def dependents(self, issue_id: str) -> list[Issue]:
+        rest = "WHERE id IN (SELECT issue_id FROM issue_dependencies WHERE depends_on = ?)"
+        return self._rows(Issue, rest, [issue_id], _AS_PLANNED)
+
+    def milestone_dependencies(self, milestone_id: str) -> list[str]:
+        sql = (
+            "SELECT m.id FROM milestone_dependencies d JOIN milestones m ON m.id = d.depends_on"
+            " WHERE d.milestone_id = ? ORDER BY m.created_at, m.position, m.id"
+        )
+        return [str(row[0]) for row in self._db.ask(sql, [milestone_id])]
+
+    def milestone_dependents(self, milestone_id: str) -> list[str]:
+        sql = "SELECT milestone_id FROM milestone_dependencies WHERE depends_on = ?"
+        return [str(row[0]) for row in self._db.ask(sql, [milestone_id])]
+
+    def is_milestone_done(self, milestone_id: str) -> bool:
+        sql = (
+            "SELECT EXISTS (SELECT 1 FROM issues WHERE milestone_id = ?1),"
+            " EXISTS (SELECT 1 FROM issues WHERE milestone_id = ?1 AND status <> 'done')"
+        )
+        some, unfinished = self._db.ask(sql, [milestone_id])[0]
+        return bool(some) and not unfinished
+
+    def milestone_counts(self, scope: Scope) -> Mapping[str, Mapping[str, int]]:
+        where, values = self._in(scope, "m.")
+        sql = (
+            "SELECT i.milestone_id, i.status, count(*) FROM milestones m JOIN issues i ON i.milestone_id = m.id"
+            f" WHERE {where} GROUP BY 1, 2"
+        )
+        counts: dict[str, dict[str, int]] = {}
+        for milestone_id, status, number in self._db.ask(sql, values):
+            counts.setdefault(milestone_id, {})[status] = number
+        return counts
+
+    def status_counts(self, scope: Scope) -> Mapping[str, int]:
+        where, values = self._in(scope)
+        return dict(self._db.ask(f"SELECT status, count(*) FROM issues WHERE {where} GROUP BY status", values))
+
+    def open_counts(self, scope: Scope) -> Mapping[str, int]:
+        where, values = self._in(scope)
+        counts: dict[str, int] = {}
+        for status in ("in_progress", "blocked", "pending"):
+            sql = f"SELECT count(*) FROM (SELECT 1 FROM issues WHERE {where} AND status = '{status}' LIMIT 1000)"
+            counts[status] = self._db.ask(sql, values)[0][0]
+        return counts
+
+    def needing_recovery(self, scope: Scope) -> list[Issue]:
+        where, values = self._in(scope)
+        rest = f"WHERE {where} AND status = 'needs_recovery' AND {NOT_ARCHIVED.format('')}"
+        return self._rows(Issue, rest, [*values, scope.project.id], first_to_claim)
