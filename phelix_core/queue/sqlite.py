@@ -288,18 +288,21 @@ def _take_back() -> NoReturn:
     raise _TakenBack
 
 
-def _columns(model: type, prefix: str = "") -> str:
-    return ", ".join(f"{prefix}{name}" for name, _ in members_of(model))
-
-
-_COLUMNS: Final[dict[type, str]] = {
-    kind: _columns(kind)
+_NAMES: Final[dict[type, tuple[str, ...]]] = {
+    kind: tuple(name for name, _ in members_of(kind))
     for kind in (Workspace, Project, Campaign, Milestone, Issue, Lease, Run, Checkpoint, Artifact, StoredEvent)
 }
 
 
+def _columns(model: type, prefix: str = "") -> str:
+    return ", ".join(f"{prefix}{name}" for name in _NAMES[model])
+
+
+_COLUMNS: Final[dict[type, str]] = {kind: _columns(kind) for kind in _NAMES}
+
+
 def _made(kind: type[_Model], row: Sequence[Any]) -> _Model:
-    return kind(**dict(zip((name for name, _ in members_of(kind)), row, strict=True)))
+    return kind(**dict(zip(_NAMES[kind], row, strict=True)))
 
 
 class Reading:
