@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from phelix_core.checks import NATURAL, Help, Only, Surface, Unprinted, one_of
 from phelix_core.commands.environment import Environment
+from phelix_core.commands.filtering import parsed, told
 from phelix_core.commands.registry import Effect, command
 from phelix_core.errors import InvalidArgument, NotFound, PhelixError
 from phelix_core.frozen import frozen
@@ -121,24 +122,9 @@ def _queries(request: ListSessions, env: Environment) -> "list[Query]":
 
 
 def _parsed(text: str) -> "Query":
-    """The filter; what is wrong with it names the token and where it stands."""
     from phelix_core.views import filter as filters  # noqa: PLC0415 - most lists have no filter
 
-    try:
-        query = filters.parse(text)
-    except filters.FilterError as error:
-        raise _refused(error.message, error.start, error.end, error.hint) from None
-    if query.needs_marks:
-        raise _refused("marks are the console's; there are none here", 0, len(text), None)
-    return query
-
-
-def _refused(message: str, start: int, end: int, hint: str | None) -> InvalidArgument:
-    return InvalidArgument(
-        f"where: {message.rstrip('.')}.",
-        hint=hint,
-        details={"fields": {"where": message}, "start": start, "end": end},
-    )
+    return parsed(filters.parse, text)
 
 
 def _accepted(query: "Query", rows: Iterable[Row], env: Environment, now_ms: int) -> Iterable[Row]:
@@ -149,15 +135,13 @@ def _accepted(query: "Query", rows: Iterable[Row], env: Environment, now_ms: int
     rows = list(rows)
     accepts = query.predicate(now_ms, stale_after_ms, clock=env.clock.monotonic)
     states = _states_of(rows, env) if query.needs_references else None
-    try:
+    with told():
         for row in rows:
             references = _references(row)
             seen = None if states is None else frozenset(states[reference] for reference in references)
             summary = summary_of(row, now_ms, stale_after_ms)
             if accepts(filters.filterable(row[0], summary, references, seen)):
                 yield row
-    except filters.FilterTooSlow as error:
-        raise _refused(error.message, error.start, error.end, error.hint) from None
 
 
 def _references(row: Row) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ routing) and Reconcile (maxRecoveries); reference page on the lifecycle's runtim
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from phelix_core.errors import InvalidArgument
@@ -199,6 +199,11 @@ def breaches(policy: Policy, issue: Issue, now_ms: int) -> tuple[Breach, ...]:
         rules = [rule for rule in policy.rules if rule.trigger == trigger] or [Rule(trigger=trigger, action="none")]
         found += [Breach(trigger=trigger, at=at, action=r.action, priority=r.priority, note=r.note) for r in rules]
     return tuple(found)
+
+
+def is_escalated(issue: Issue, found: Sequence[Breach]) -> bool:
+    """Whether its priority is not the one given any more, or a breach was found that its policy acts on."""
+    return PRIORITIES[issue.rank] != issue.priority or any(breach.action != "none" for breach in found)
 
 
 def _limits(policy: Policy, issue: Issue) -> list[tuple[str, int]]:

@@ -1,10 +1,13 @@
 """`queue list`, `show` and `health`: what is in the queue, read and never written."""
 
-from typing import Annotated, Any
+from collections.abc import Callable, Collection, Iterator
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from phelix_core.checks import Help, one_of
 from phelix_core.clock import Moment, iso, moment_of
 from phelix_core.commands.environment import Environment
+from phelix_core.commands.filtering import parsed, told
 from phelix_core.commands.queue.fields import (
     NOT_EMPTY,
     TERMINAL_AND_CONSOLE,
@@ -43,10 +46,17 @@ from phelix_core.queue.verbs.answers import Answer, checkpoint_answer, present
 from phelix_core.queue.verbs.ledger import gate_of, the_issue, the_project
 from phelix_core.queue.verbs.reconcile import blockers
 from phelix_core.redaction import free_text
+from phelix_core.saved_views.model import WHERE_CAP
+
+if TYPE_CHECKING:
+    from phelix_core.views.filter.issues import IssueQuery
 
 _LIST_LIMIT = 100
 _SHOWN = 50
 _PAGE = 1_000
+_LARGEST_PAGE = 32_000
+_PATTERN_SECONDS: Final = 2.0
+"""How long a filter's patterns may take over a whole queue; nobody types the next letter meanwhile."""
 
 
 @frozen
@@ -57,6 +67,9 @@ class ListIssues:
     milestone: Annotated[str | None, free_text(WORD_CAP), NOT_EMPTY, Help("Only of this milestone, by id or key")] = (
         None
     )
+    where: Annotated[
+        str | None, free_text(WHERE_CAP), Help("Only what this filter accepts, as status=ready priority=high age>2d")
+    ] = None
     project: ProjectWord = None
     campaign: CampaignWord = None
     limit: Limit = None
@@ -87,22 +100,21 @@ class QueueHealth:
 def list_issues(request: ListIssues, env: Environment) -> dict[str, Any]:
     """Read a list of issues."""
     limit = _LIST_LIMIT if request.limit is None else request.limit
+    query = None if request.where is None else _parsed(request.where)
 
-    def body(tx: Questions) -> list[Issue]:
+    def body(tx: Questions) -> tuple[list[Issue], int]:
         scope = scope_of(tx, request.project, request.campaign)
-        milestone_id = None
-        if request.milestone is not None:
-            milestone_id = _the_milestone(tx, scope, request.milestone).id
+        now = moment_of(env.clock)
+        accepts = None if query is None else _accepting(query, tx, scope, now, env)
         found: list[Issue] = []
-        while limit == 0 or len(found) <= limit:
-            after = found[-1] if found else None
-            page = tx.issues(scope, status=request.status, milestone_id=milestone_id, after=after, limit=_PAGE)
-            found += page
-            if len(page) < _PAGE:
+        for page in _pages(tx, scope, _narrowed(request.status, query), _milestone_id(tx, scope, request.milestone)):
+            found += page if accepts is None else filter(accepts, page)
+            if limit and len(found) > limit:
                 break
-        return found
+        return found, now.wall_ms
 
-    found, now_ms = env.queue.read(body), env.clock.now_ms()
+    with told() if query is not None else nullcontext():
+        found, now_ms = env.queue.read(body)
     kept = found if limit == 0 else found[:limit]
     return {
         "issues": [issue_shape(issue, now_ms) for issue in kept],
@@ -119,6 +131,56 @@ def _the_milestone(tx: Questions, scope: Scope, word: str) -> Milestone:
         raise NotFound("There is no such milestone.")
     known = ", ".join(one.id for one in match[:20])
     raise InvalidArgument(f"milestone: say which: {known}.", hint="Several have this key: take its id.")
+
+
+def _parsed(text: str) -> "IssueQuery":
+    from phelix_core.views.filter.issues import parse_issues  # noqa: PLC0415 - most lists have no filter
+
+    return parsed(parse_issues, text)
+
+
+def _accepting(
+    query: "IssueQuery", tx: Questions, scope: Scope, now: Moment, env: Environment
+) -> Callable[[Issue], bool]:
+    """Whether an issue of the scope fits, as of now."""
+    from phelix_core.views.filter.issues import Surroundings  # noqa: PLC0415 - loaded with the query
+
+    around = Surroundings(
+        [scope.project], tx.campaigns(scope.project.id), tx.milestones(scope), tx.active_leases(scope)
+    )
+    accepts = query.predicate(now, clock=env.clock.monotonic, pattern_seconds=_PATTERN_SECONDS)
+    return lambda issue: accepts(around.filterable(issue))
+
+
+def _narrowed(status: str | None, query: "IssueQuery | None") -> Collection[str] | None:
+    """The statuses that are worth a look; None for all of them."""
+    allowed = None if query is None or query.statuses.issuperset(TASK_STATUSES) else query.statuses
+    if status is None:
+        return allowed
+    return () if allowed is not None and status not in allowed else (status,)
+
+
+def _milestone_id(tx: Questions, scope: Scope, word: str | None) -> str | None:
+    return None if word is None else _the_milestone(tx, scope, word).id
+
+
+def _pages(
+    tx: Questions, scope: Scope, statuses: Collection[str] | None, milestone_id: str | None
+) -> Iterator[list[Issue]]:
+    """Issues in the order they were planned; a store narrows to one status, of several it answers all issues.
+
+    Each page is larger than the one before, as a store may have to sort all that is left for it.
+    """
+    if statuses is not None and not statuses:
+        return
+    status = next(iter(statuses)) if statuses is not None and len(statuses) == 1 else None
+    size, last = _PAGE, None
+    while True:
+        page = tx.issues(scope, status=status, milestone_id=milestone_id, after=last, limit=size)
+        yield page
+        if len(page) < size:
+            return
+        size, last = min(4 * size, _LARGEST_PAGE), page[-1]
 
 
 @command(

@@ -16,7 +16,7 @@ from phelix_core.queue.model import (
     StoredEvent,
     epoch_key,
 )
-from phelix_core.queue.policy import breaches, stored_policy
+from phelix_core.queue.policy import breaches, is_escalated, stored_policy
 from phelix_core.queue.verbs.answers import present, stored_json
 
 Shape = dict[str, Any]
@@ -34,7 +34,7 @@ def issue_shape(issue: Issue, now_ms: int) -> Shape:
     effective = PRIORITIES[issue.rank]
     state = {
         "effectivePriority": effective,
-        "escalated": effective != issue.priority or any(breach.action != "none" for breach in found),
+        "escalated": is_escalated(issue, found),
         "breaches": [
             present(
                 {

@@ -1,4 +1,4 @@
-r"""The filter language of the console and of `session list --where`: one grammar, parsed once.
+r"""The filter language of the console and of `--where`: one grammar, parsed once, with a vocabulary for each list.
 
     query := or ;  or := and ("OR" and)* ;  and := term+ ;  term := ["-"] (field op value | "quoted" | /re/ | word)
     op    := = != ~ < <= > >= ; `:` after is, has and ref
@@ -17,6 +17,8 @@ r"""The filter language of the console and of `session list --where`: one gramma
 - A /pattern/ is tried on each of the texts that a word is looked for in; `^` and `$` are a text's ends.
   It takes linear time and knows no look-around and no back-references.
 
+This package speaks of sessions; `issues` of the queue's, in the same grammar, with other fields.
+
 Whatever is typed gives a query or a `FilterError` with the offsets of the token and what would be right.
 Messages echo parts of the text, safe for a terminal; a caller that stores or prints them redacts them.
 """
@@ -26,8 +28,7 @@ from phelix_core.views.filter.completion import Completion, completions, counted
 from phelix_core.views.filter.errors import FilterError, FilterTooSlow
 from phelix_core.views.filter.fields import FIELDS, Field
 from phelix_core.views.filter.lookups import lookups
-from phelix_core.views.filter.parse import parse
-from phelix_core.views.filter.query import Query
+from phelix_core.views.filter.query import Query, parse
 from phelix_core.views.filter.sql import COLUMNS, Where, columns_of
 from phelix_core.views.filter.subject import Filterable, filterable
 from phelix_core.views.filter.terms import Comparison

@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from phelix_core.views.filter.asked import Asked
 from phelix_core.views.filter.fields import RESERVED
-from phelix_core.views.filter.query import Query
 from phelix_core.views.filter.scan import is_bare_value, is_bare_word
 from phelix_core.views.filter.terms import Comparison, Day, Pattern, Phrase, Span, Term, Value
 from phelix_core.views.moments import moment
@@ -11,7 +11,7 @@ from phelix_core.views.moments import moment
 _UNITS: Final = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000))
 
 
-def canonical(query: Query) -> str:
+def canonical(query: Asked) -> str:
     """The query in its normal form; parsing it gives the same query."""
     return " OR ".join(" ".join(_term(term) for term in terms) for terms in query.alternatives)
 

@@ -1,28 +1,29 @@
-"""What may come next in a filter: fields first, then the values there are, with how many sessions have each."""
+"""What may come next in a filter: fields first, then the values there are, with how many rows have each."""
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import Final, TypeVar
 
 from phelix_core.text import SafeStr, visible
 from phelix_core.views.filter.canonical import value_text
-from phelix_core.views.filter.fields import FIELDS, Field
-from phelix_core.views.filter.predicate import FLAG_STATES, Circumstances, state_reader
+from phelix_core.views.filter.fields import FIELDS, SESSIONS, Field, Kind, Vocabulary
+from phelix_core.views.filter.reading import FLAG_STATES, Circumstances, state_reader
 from phelix_core.views.filter.scan import MAX_BYTES, operator_after_name
-from phelix_core.views.filter.subject import LINE_FIELDS, TEXTS, Filterable, has
+from phelix_core.views.filter.subject import TEXTS, Filterable, has
 
+_Row = TypeVar("_Row")
 Counts = Callable[[str], Mapping[str, int] | None]
 
 OFFERED: Final = 50
 _SPANS: Final = ("15m", "1h", "1d", "7d")
-_FIXED: Final = {"age": _SPANS, "seen": _SPANS, "created": _SPANS, "updated": _SPANS, "rev": ()}
+_FIXED: Final = {Kind.SPAN: _SPANS, Kind.MOMENT: _SPANS, Kind.LEFT: _SPANS, Kind.NUMBER: ()}
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """Put `text` in place of `start` to `end`; `count` is how many sessions it stands for, where that is known."""
+    """Put `text` in place of `start` to `end`; `count` is how many rows it stands for, where that is known."""
 
     text: str
     label: SafeStr
@@ -31,8 +32,8 @@ class Completion:
     end: int
 
 
-def completions(text: str, cursor: int, counts: Counts) -> list[Completion]:
-    """What fits at `cursor`; `counts` tells for a field how many sessions have each value, None where nobody knows.
+def completions(text: str, cursor: int, counts: Counts, words: Vocabulary = SESSIONS) -> list[Completion]:
+    """What fits at `cursor`; `counts` tells for a field how many rows have each value, None where nobody knows.
 
     Nothing is offered inside quoted text and patterns, nor for values that a terminal could not show as they are.
     """
@@ -47,8 +48,8 @@ def completions(text: str, cursor: int, counts: Counts) -> list[Completion]:
     name_end, operator = operator_after_name(text, start)
     value_start = name_end + len(operator)
     if not operator or cursor < value_start:
-        return _fields(typed, start, value_start if operator else max(name_end, cursor))
-    field = FIELDS.get(text[start:name_end].lower())
+        return _fields(typed, start, value_start if operator else max(name_end, cursor), words)
+    field = words.fields.get(text[start:name_end].lower())
     return _values(text, value_start, cursor, field, counts) if field and operator in field.operators else []
 
 
@@ -67,10 +68,17 @@ def counted(
         found.update(value for row in rows for value in values if has(row, value))
     elif field == "ref":
         found.update(state for row in rows for state in row.states or ())
-    elif field in LINE_FIELDS:
-        found.update(line for row in rows for line in TEXTS[field](row).split("\n") if line)
     elif field in TEXTS:
-        found.update(value for row in rows if (value := TEXTS[field](row)))
+        return texts_counted(rows, FIELDS[field].kind, TEXTS[field])
+    return found
+
+
+def texts_counted(rows: Iterable[_Row], kind: Kind, read: Callable[[_Row], str]) -> Mapping[str, int]:
+    """How many of `rows` have each text that `read` finds, or each of several."""
+    found: Counter[str] = Counter()
+    for row in rows:
+        text = read(row)
+        found.update({line for line in text.split("\n") if line} if kind is Kind.LINES else (text,) if text else ())
     return found
 
 
@@ -91,11 +99,11 @@ def _term_start(text: str, cursor: int) -> int:
     return start
 
 
-def _fields(typed: str, start: int, end: int) -> list[Completion]:
+def _fields(typed: str, start: int, end: int, words: Vocabulary) -> list[Completion]:
     wanted = typed.lower()
     return [
         Completion(f"{field.name}{field.operators[0]}", SafeStr(field.example), None, start, end)
-        for field in FIELDS.values()
+        for field in words.fields.values()
         if field.name.startswith(wanted)
     ]
 
@@ -105,10 +113,10 @@ def _values(text: str, start: int, cursor: int, field: Field, counts: Counts) ->
     taken, start = _listed(text, start, cursor)
     typed = text[start:cursor].lstrip('"').casefold()
     end = _value_end(text, start, cursor)
-    if field.name in _FIXED:
+    if field.kind in _FIXED:
         return [
             Completion(value, SafeStr(value), None, start, end)
-            for value in _FIXED[field.name]
+            for value in _FIXED[field.kind]
             if value.startswith(typed)
         ]
     found = counts(field.name)

@@ -1,9 +1,10 @@
 """The words of the filter language: fields, the operators each takes, and the values that are known.
 
-This table is the vocabulary that parsing, completion and error messages share.
+A vocabulary is what parsing, completion and error messages share about one list: sessions' is here, that of the
+queue's issues in `issues.words`. Each knows of the other, to tell where a word belongs.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -20,6 +21,7 @@ class Kind(Enum):
     NUMBER = "number"
     SPAN = "span"
     MOMENT = "moment"
+    LEFT = "left"
     SET = "set"
 
 
@@ -33,41 +35,67 @@ class Field:
     example: str
     values: tuple[str, ...] = ()
 
+    def value_named(self, word: str) -> str | None:
+        """The fixed value that `word` is, whatever its case, as it is spelled here."""
+        folded = word.lower()
+        return next((value for value in self.values if value.lower() == folded), None)
 
-_TEXT: Final = ("=", "!=", "~")
-_PART: Final = ("~", "=", "!=")
-_NUMBER: Final = ("=", "!=", "<", "<=", ">", ">=")
-_SPAN: Final = (">", ">=", "<", "<=")
-_MOMENT: Final = (">", ">=", "<", "<=", "=", "!=")
-_SET: Final = (":",)
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What one list's filter may say; `usual` is the text field that hints take for their examples.
+
+    `elsewhere` makes the other list's, which only somebody who used a word of it pays for.
+    """
+
+    rows: str
+    usual: str
+    fields: Mapping[str, Field]
+    elsewhere: Callable[[], "Vocabulary"]
+
+
+TEXT: Final = ("=", "!=", "~")
+PART: Final = ("~", "=", "!=")
+NUMBER: Final = ("=", "!=", "<", "<=", ">", ">=")
+SPAN: Final = (">", ">=", "<", "<=")
+MOMENT: Final = (">", ">=", "<", "<=", "=", "!=")
+LEFT: Final = ("<", "<=", ">", ">=")
+SET: Final = (":",)
+"""Operators, the usual one first."""
 
 FIELDS: Final = {
     field.name: field
     for field in (
-        Field("status", Kind.TEXT, _TEXT, "status=active", STATUSES),
-        Field("app", Kind.TEXT, _TEXT, "app=billing"),
-        Field("project", Kind.TEXT, _TEXT, "project=shop"),
-        Field("actor", Kind.LINES, _TEXT, "actor=mcp"),
-        Field("step", Kind.TEXT, _TEXT, "step=deploy"),
-        Field("title", Kind.TEXT, _PART, "title~invoice"),
-        Field("id", Kind.TEXT, _PART, "id~7081"),
-        Field("result", Kind.TEXT, _PART, "result~timeout"),
-        Field("rev", Kind.NUMBER, _NUMBER, "rev>3"),
-        Field("age", Kind.SPAN, _SPAN, "age>2h"),
-        Field("seen", Kind.SPAN, _SPAN, "seen<15m"),
-        Field("created", Kind.MOMENT, _MOMENT, "created>=2026-08-01"),
-        Field("updated", Kind.MOMENT, _MOMENT, "updated>2h"),
-        Field("is", Kind.SET, _SET, "is:stale", ("stale", "active", "closed", "unparsed", "marked")),
-        Field("has", Kind.SET, _SET, "has:checkpoint", ("checkpoint", "result", "reference")),
-        Field("ref", Kind.SET, _SET, "ref:missing", (MISSING, UNAVAILABLE, UNKNOWN, PRESENT)),
-        Field("plan", Kind.LINES, _TEXT, "plan=pln_0123456789abcdef"),
-        Field("op", Kind.LINES, _TEXT, "op=op_0123456789abcdef"),
-        Field("dep", Kind.LINES, _TEXT, "dep=dep-0123"),
+        Field("status", Kind.TEXT, TEXT, "status=active", STATUSES),
+        Field("app", Kind.TEXT, TEXT, "app=billing"),
+        Field("project", Kind.TEXT, TEXT, "project=shop"),
+        Field("actor", Kind.LINES, TEXT, "actor=mcp"),
+        Field("step", Kind.TEXT, TEXT, "step=deploy"),
+        Field("title", Kind.TEXT, PART, "title~invoice"),
+        Field("id", Kind.TEXT, PART, "id~7081"),
+        Field("result", Kind.TEXT, PART, "result~timeout"),
+        Field("rev", Kind.NUMBER, NUMBER, "rev>3"),
+        Field("age", Kind.SPAN, SPAN, "age>2h"),
+        Field("seen", Kind.SPAN, SPAN, "seen<15m"),
+        Field("created", Kind.MOMENT, MOMENT, "created>=2026-08-01"),
+        Field("updated", Kind.MOMENT, MOMENT, "updated>2h"),
+        Field("is", Kind.SET, SET, "is:stale", ("stale", "active", "closed", "unparsed", "marked")),
+        Field("has", Kind.SET, SET, "has:checkpoint", ("checkpoint", "result", "reference")),
+        Field("ref", Kind.SET, SET, "ref:missing", (MISSING, UNAVAILABLE, UNKNOWN, PRESENT)),
+        Field("plan", Kind.LINES, TEXT, "plan=pln_0123456789abcdef"),
+        Field("op", Kind.LINES, TEXT, "op=op_0123456789abcdef"),
+        Field("dep", Kind.LINES, TEXT, "dep=dep-0123"),
     )
 }
 
-QUEUE_FIELDS: Final = ("lease", "task", "milestone")
-QUEUE_STATES: Final = ("blocked",)
+
+def _issues() -> Vocabulary:
+    from phelix_core.views.filter.issues.words import ISSUES  # noqa: PLC0415 - a filter on sessions starts without it
+
+    return ISSUES
+
+
+SESSIONS: Final = Vocabulary("sessions", "app", FIELDS, _issues)
 
 OPERATORS: Final = ("!=", "<=", ">=", "=", "~", "<", ">", ":")
 """Longest first, so that the first one found at a place is the one written there."""

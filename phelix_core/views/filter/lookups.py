@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Final
 
 from phelix_core.views.filter.canonical import canonical
-from phelix_core.views.filter.predicate import REFERENCE_FIELDS
 from phelix_core.views.filter.query import Query
+from phelix_core.views.filter.reading import REFERENCE_FIELDS
 from phelix_core.views.filter.terms import Comparison, Term
 
 _MOVING_FIELDS: Final = frozenset({"age", "seen", "created", "updated"})

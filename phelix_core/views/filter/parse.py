@@ -1,15 +1,14 @@
-"""Lexemes to a query: which field is meant, whether its operator and values fit, and what would."""
+"""Lexemes to terms: which field of a vocabulary is meant, whether its operator and values fit, and what would."""
 
 from collections.abc import Callable
 from typing import Final, NoReturn
 
 from phelix_core.checks import MAX_INTEGER
 from phelix_core.views.filter.errors import FilterError
-from phelix_core.views.filter.fields import FIELDS, QUEUE_FIELDS, QUEUE_STATES, RESERVED, Field, Kind, nearest
+from phelix_core.views.filter.fields import RESERVED, Field, Kind, Vocabulary, nearest
 from phelix_core.views.filter.patterns import compile_pattern
-from phelix_core.views.filter.query import Query
 from phelix_core.views.filter.scan import NO_VALUE_STARTS, Lexeme, Piece, lexemes, require_readable, shown
-from phelix_core.views.filter.terms import Comparison, Day, Pattern, Phrase, Span, Term, Value
+from phelix_core.views.filter.terms import Alternatives, Comparison, Day, Pattern, Phrase, Span, Term, Value
 from phelix_core.views.moments import moment
 
 MAX_TESTS: Final = 32
@@ -19,63 +18,64 @@ DAY_MS: Final = UNITS_MS["d"]
 _LONGEST_NUMBER: Final = 9
 
 
-def parse(text: str) -> Query:
-    """The query that `text` writes down; anything wrong with it is a `FilterError`, and nothing else is raised.
+def alternatives_of(text: str, words: Vocabulary) -> Alternatives:
+    """What `text` says in these words; anything wrong with it is a `FilterError`, and nothing else is raised.
 
-    An empty text is the empty query, which accepts every row.
+    An empty text says nothing, which every row fits.
     """
     require_readable(text)
     alternatives: list[list[Term]] = [[]]
     divider: Lexeme | None = None
     tests = 0
-    for lexeme in lexemes(text):
+    for lexeme in lexemes(text, words.usual):
         if _is_or(lexeme):
             if not alternatives[-1]:
-                _refuse_lonely_or(lexeme)
+                _refuse_lonely_or(lexeme, words)
             divider = lexeme
             alternatives.append([])
             continue
-        term = _term(lexeme)
-        tests += _tests(term)
+        term = _term(lexeme, words)
+        tests += _tests(term, words)
         if tests > MAX_TESTS:
             message = f"A filter makes at most {MAX_TESTS} tests."
-            raise FilterError(message, lexeme.start, lexeme.end, "leave the rest out, or use a list: app=a,b")
+            hint = f"leave the rest out, or use a list: {words.usual}=a,b"
+            raise FilterError(message, lexeme.start, lexeme.end, hint)
         alternatives[-1].append(term)
     if divider and not alternatives[-1]:
-        _refuse_lonely_or(divider)
-    query = Query(tuple(tuple(terms) for terms in alternatives if terms))
-    _require_few_patterns(query)
-    return query
+        _refuse_lonely_or(divider, words)
+    said = tuple(tuple(terms) for terms in alternatives if terms)
+    _require_few_patterns(said)
+    return said
 
 
 def _is_or(lexeme: Lexeme) -> bool:
     return not lexeme.name and not lexeme.negated and lexeme.pieces[0] == Piece("OR", lexeme.start, lexeme.end)
 
 
-def _refuse_lonely_or(lexeme: Lexeme) -> NoReturn:
-    hint = 'as in app=a OR app=b; quote it to search for the word: "OR"'
+def _refuse_lonely_or(lexeme: Lexeme, words: Vocabulary) -> NoReturn:
+    hint = f'as in {words.usual}=a OR {words.usual}=b; quote it to search for the word: "OR"'
     raise FilterError("OR needs a term on both sides.", lexeme.start, lexeme.end, hint)
 
 
-def _tests(term: Term) -> int:
+def _tests(term: Term, words: Vocabulary) -> int:
     """How many looks at a row the term costs; a list of exact texts costs one whatever its length."""
-    if not isinstance(term, Comparison) or (term.operator == "=" and FIELDS[term.field].kind is Kind.TEXT):
+    if not isinstance(term, Comparison) or (term.operator == "=" and words.fields[term.field].kind is Kind.TEXT):
         return 1
     return len(term.values)
 
 
-def _require_few_patterns(query: Query) -> None:
-    patterns = [term for term in query.terms if isinstance(term, Pattern)]
+def _require_few_patterns(said: Alternatives) -> None:
+    patterns = [term for terms in said for term in terms if isinstance(term, Pattern)]
     if len(patterns) > MAX_PATTERNS:
         extra = patterns[MAX_PATTERNS]
         message = f"A filter holds at most {MAX_PATTERNS} patterns."
         raise FilterError(message, extra.start, extra.end, "join two as /one|other/")
 
 
-def _term(lexeme: Lexeme) -> Term:
+def _term(lexeme: Lexeme, words: Vocabulary) -> Term:
     first = lexeme.pieces[0]
     if lexeme.name:
-        return _comparison(lexeme)
+        return _comparison(lexeme, words)
     if lexeme.pattern:
         search = compile_pattern(first)
         return Pattern(source=first.text, negated=lexeme.negated, search=search, start=lexeme.start, end=lexeme.end)
@@ -87,8 +87,8 @@ def _term(lexeme: Lexeme) -> Term:
     return Phrase(text=first.text, negated=lexeme.negated)
 
 
-def _comparison(lexeme: Lexeme) -> Comparison:
-    field = _field(lexeme)
+def _comparison(lexeme: Lexeme, words: Vocabulary) -> Comparison:
+    field = _field(lexeme, words)
     written, operator = lexeme.operator, lexeme.operator
     if written not in field.operators:
         message = f"{field.name} does not take {written}"
@@ -97,21 +97,24 @@ def _comparison(lexeme: Lexeme) -> Comparison:
     if len(lexeme.pieces) > 1 and written[0] in "<>":
         raise FilterError(f"{written} takes one value.", lexeme.pieces[1].start, lexeme.end, f"as in {field.example}")
     for piece in lexeme.pieces:
-        _require_value(lexeme, piece)
+        _require_value(lexeme, piece, words)
     negated = lexeme.negated
     if operator == "!=":
         operator, negated = "=", not negated
-    values = tuple(_READERS[field.kind](field, operator, piece) for piece in lexeme.pieces)
+    if field.values and operator != "~":
+        values = tuple(_known(field, piece, words) for piece in lexeme.pieces)
+    else:
+        values = tuple(_READERS[field.kind](field, operator, piece) for piece in lexeme.pieces)
     return Comparison(field=field.name, operator=operator, values=values, negated=negated)
 
 
-def _require_value(lexeme: Lexeme, piece: Piece) -> None:
+def _require_value(lexeme: Lexeme, piece: Piece, words: Vocabulary) -> None:
     """Refuse nothing where a value should be, and what looks like a slip rather than a value."""
     if piece.quoted:
         return
     if not piece.text:
         message = f"A value is missing after {lexeme.name.lower()}{lexeme.operator}."
-        hint = 'it follows with no space before it; "" means none, as in app=""'
+        hint = f'it follows with no space before it; "" means none, as in {words.usual}=""'
         raise FilterError(message, lexeme.start, piece.end, hint)
     if piece.text[0] in NO_VALUE_STARTS:
         message = f"A value cannot start with {piece.text[0]} unless it is quoted."
@@ -119,44 +122,58 @@ def _require_value(lexeme: Lexeme, piece: Piece) -> None:
         raise FilterError(message, piece.start, piece.end, hint)
 
 
-def _field(lexeme: Lexeme) -> Field:
+def _field(lexeme: Lexeme, words: Vocabulary) -> Field:
     name = lexeme.name.lower()
+    field = words.fields.get(name)
+    if field is not None:
+        return field
     start = lexeme.start + lexeme.negated
     end = start + len(name)
-    if name in QUEUE_FIELDS:
-        raise FilterError(f"{name} is known only for queue issues.", start, end, "sessions have no such field")
-    field = FIELDS.get(name)
-    if field is None:
-        near = nearest(name, FIELDS)
-        meant = f"did you mean {near}?" if near else f"fields are {', '.join(FIELDS)}"
-        raise FilterError(
-            f"There is no field {shown(name)}.", start, end, f"{meant} Or quote the whole to search for that text."
-        )
-    return field
+    other = words.elsewhere()
+    if name in other.fields:
+        message = f"{name} is known only for {other.rows}."
+        raise FilterError(message, start, end, f"{words.rows} have no such field")
+    near = nearest(name, words.fields)
+    meant = f"did you mean {near}?" if near else f"fields are {', '.join(words.fields)}"
+    hint = f"{meant} Or quote the whole to search for that text."
+    raise FilterError(f"There is no field {shown(name)}.", start, end, hint)
+
+
+def _known(field: Field, piece: Piece, words: Vocabulary) -> Value:
+    """One of the values that the field has; slips and values of other fields get told where they belong."""
+    value = field.value_named(piece.text)
+    if value is not None:
+        return value
+    if not piece.text and field.kind is Kind.TEXT:
+        return ""
+    typed = piece.text.lower()
+    hint = f"values are {', '.join(field.values)}"
+    elsewhere = next(
+        (
+            f"{other.name}{other.operators[0]}{named}"
+            for other in words.fields.values()
+            if (named := other.value_named(typed)) is not None
+        ),
+        None,
+    )
+    if elsewhere is None and _has_value(words.elsewhere(), field.name, typed):
+        message = f"{field.name}{field.operators[0]}{typed} is known only for {words.elsewhere().rows}."
+        raise FilterError(message, piece.start, piece.end, hint)
+    meant = elsewhere or nearest(typed, field.values)
+    if meant:
+        hint = f"did you mean {meant}? Else {hint}"
+    message = f"{shown(piece.text) or 'Nothing'} is not a value of {field.name}."
+    raise FilterError(message, piece.start, piece.end, hint)
+
+
+def _has_value(words: Vocabulary, name: str, value: str) -> bool:
+    field = words.fields.get(name)
+    return field is not None and field.value_named(value) is not None
 
 
 def _text(field: Field, operator: str, piece: Piece) -> Value:
-    if field.values and operator != "~":
-        return _known(field, piece)
+    del field, operator
     return piece.text
-
-
-def _known(field: Field, piece: Piece) -> str:
-    """One of the values that the field has; slips and values of other fields get told where they belong."""
-    value = piece.text.lower()
-    if value in field.values or (not value and field.kind is Kind.TEXT):
-        return value
-    if field.name == "is" and value in QUEUE_STATES:
-        raise FilterError(f"is:{value} is known only for queue issues.", piece.start, piece.end)
-    near = nearest(value, field.values)
-    elsewhere = next(
-        (f"{other.name}{other.operators[0]}{value}" for other in FIELDS.values() if value in other.values), ""
-    )
-    hint = f"values are {', '.join(field.values)}"
-    if elsewhere or near:
-        hint = f"did you mean {elsewhere or near}? Else {hint}"
-    message = f"{shown(piece.text) or 'Nothing'} is not a value of {field.name}."
-    raise FilterError(message, piece.start, piece.end, hint)
 
 
 def _number(field: Field, operator: str, piece: Piece) -> Value:
@@ -227,4 +244,5 @@ _READERS: Final[dict[Kind, Callable[[Field, str, Piece], Value]]] = {
     Kind.NUMBER: _number,
     Kind.SPAN: _span,
     Kind.MOMENT: _moment,
+    Kind.LEFT: _span,
 }

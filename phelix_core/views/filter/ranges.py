@@ -1,7 +1,7 @@
 """Comparisons with numbers, ages and moments as ranges of whole numbers: one meaning for rows and for SQL.
 
-An age asks of a moment: older than two hours is created before two hours ago. A day is as wide as it is,
-so `created=2026-08-01` is any moment of it and `created>2026-08-01` any after it.
+An age asks of a moment: older than two hours is created before two hours ago; what is left is a number like
+any other. A day is as wide as it is, `created=2026-08-01` is any moment of it and `created>2026-08-01` any after it.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import Final
 
 from phelix_core.sessions.model import ACTIVE
 from phelix_core.sessions.staleness import SKEW_ALLOWED_MS
-from phelix_core.views.filter.fields import FIELDS, Kind
+from phelix_core.views.filter.fields import Kind
 from phelix_core.views.filter.terms import Comparison, Day, Span, Value
 from phelix_core.views.rows import CLOCK, STALE
 
@@ -25,11 +25,10 @@ class Range:
     high: int | None
 
 
-def ranges(term: Comparison, now_ms: int) -> tuple[Range, ...]:
-    """The ranges of which a number must be in one, for `term` to hold."""
-    turned = FIELDS[term.field].kind is Kind.SPAN
-    operator = _TURNED[term.operator] if turned else term.operator
-    return tuple(_range(operator, *_width(value, now_ms)) for value in term.values)
+def ranges(term: Comparison, kind: Kind, now_ms: int) -> tuple[Range, ...]:
+    """The ranges of which a number must be in one, for `term` on a field of that kind to hold."""
+    operator = _TURNED[term.operator] if kind is Kind.SPAN else term.operator
+    return tuple(_range(operator, *_width(value, kind, now_ms)) for value in term.values)
 
 
 def state_limits(now_ms: int, stale_after_ms: int) -> tuple[int, int]:
@@ -44,10 +43,12 @@ def state_ranges(now_ms: int, stale_after_ms: int) -> dict[str, Range]:
     return {STALE: Range(None, fresh), ACTIVE: Range(fresh, ahead), CLOCK: Range(ahead, None)}
 
 
-def _width(value: Value, now_ms: int) -> tuple[int, int]:
+def _width(value: Value, kind: Kind, now_ms: int) -> tuple[int, int]:
     match value:
         case Day(number):
             return number * _DAY_MS, (number + 1) * _DAY_MS
+        case Span(ms) if kind is Kind.LEFT:
+            return ms, ms + 1
         case Span(ms):
             return now_ms - ms, now_ms - ms + 1
         case _:

@@ -13,15 +13,16 @@ _SHOWN: Final = 40
 _QUOTE_IT: Final = 'quote text to search for it as it is: "…"'
 
 _NO_TERM_STARTS: Final = {
-    "(": ("Parentheses are not part of the filter language.", f"app=a,b means any of; {_QUOTE_IT}"),
-    "-": ("A term has one minus sign at most.", f"as in -app=billing; {_QUOTE_IT}"),
-    "!": ("A term cannot start with an exclamation mark.", f"- excludes, as in -app=billing; {_QUOTE_IT}"),
+    "(": ("Parentheses are not part of the filter language.", f"{{usual}}=a,b means any of; {_QUOTE_IT}"),
+    "-": ("A term has one minus sign at most.", f"as in -{{usual}}=billing; {_QUOTE_IT}"),
+    "!": ("A term cannot start with an exclamation mark.", f"- excludes, as in -{{usual}}=billing; {_QUOTE_IT}"),
     "'": ("Single quotes do not quote.", 'use double ones: "two words"'),
     **dict.fromkeys(
         "=<>~",
-        ("An operator needs a field right before it.", f"no spaces around it, as in app=billing; {_QUOTE_IT}"),
+        ("An operator needs a field right before it.", f"no spaces around it, as in {{usual}}=billing; {_QUOTE_IT}"),
     ),
 }
+"""What no term starts with: what is wrong then, and a hint that takes the name of a usual field."""
 NO_VALUE_STARTS: Final = "=~<>!:'"
 """What an unquoted value must not start with: more likely a slip than meant."""
 
@@ -65,11 +66,11 @@ def require_readable(text: str) -> None:
         raise FilterError(message, 0, len(text), "use fewer terms")
 
 
-def lexemes(text: str) -> Iterator[Lexeme]:
-    """The terms of `text`, in order."""
+def lexemes(text: str, usual: str) -> Iterator[Lexeme]:
+    """The terms of `text`, in order; hints take `usual` for a field."""
     at = _skip_spaces(text, 0)
     while at < len(text):
-        lexeme = _lexeme(text, at)
+        lexeme = _lexeme(text, at, usual)
         yield lexeme
         at = _skip_spaces(text, lexeme.end)
 
@@ -112,11 +113,12 @@ def _ends(text: str, at: int) -> bool:
     return at >= len(text) or text[at].isspace()
 
 
-def _lexeme(text: str, start: int) -> Lexeme:
+def _lexeme(text: str, start: int, usual: str) -> Lexeme:
     negated = text[start] == "-"
     at = start + negated
     if _ends(text, at):
-        raise FilterError("A minus sign needs a term right after it.", start, at, f"as in -app=billing; {_QUOTE_IT}")
+        hint = f"as in -{usual}=billing; {_QUOTE_IT}"
+        raise FilterError("A minus sign needs a term right after it.", start, at, hint)
     if text[at] == '"':
         piece = _closed(text, _quoted(text, at), "closing quote")
         return Lexeme(start=start, end=piece.end, pieces=(piece,), negated=negated)
@@ -125,7 +127,7 @@ def _lexeme(text: str, start: int) -> Lexeme:
         return Lexeme(start=start, end=piece.end, pieces=(piece,), negated=negated, pattern=True)
     if text[at] in _NO_TERM_STARTS:
         message, hint = _NO_TERM_STARTS[text[at]]
-        raise FilterError(message, start, _word(text, at, strict=False).end, hint)
+        raise FilterError(message, start, _word(text, at, strict=False).end, hint.format(usual=usual))
     name_end, operator = operator_after_name(text, at)
     if not operator:
         piece = _word(text, at)

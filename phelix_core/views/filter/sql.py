@@ -11,10 +11,10 @@ from typing import Final
 
 from phelix_core.sessions.model import ACTIVE
 from phelix_core.views.filter.fields import FIELDS, Kind
-from phelix_core.views.filter.predicate import FLAG_STATES, Circumstances, states_named
 from phelix_core.views.filter.ranges import Range, ranges, state_ranges
+from phelix_core.views.filter.reading import FLAG_STATES, Circumstances, states_named
 from phelix_core.views.filter.subject import LINE_FIELDS, LINKED, TEXTS, Filterable
-from phelix_core.views.filter.terms import Comparison, Pattern, Phrase, Term
+from phelix_core.views.filter.terms import Alternatives, Comparison, Pattern, Phrase, Term
 from phelix_core.views.rows import UNREADABLE
 
 Column = str | int | None
@@ -90,7 +90,7 @@ def columns_of(row: Filterable) -> tuple[Column, ...]:
     )
 
 
-def where(alternatives: tuple[tuple[Term, ...], ...], at: Circumstances) -> Where:
+def where(alternatives: Alternatives, at: Circumstances) -> Where:
     """The rows that fit one of `alternatives`; none at all mean every row."""
     if not alternatives:
         return Where("1")
@@ -153,7 +153,7 @@ def _comparison(term: Comparison, at: Circumstances) -> Where:
     column = _COLUMN_OF[term.field]
     if kind in (Kind.TEXT, Kind.LINES):
         return _text(term, column, [str(value).casefold() for value in term.values])
-    return _joined(" OR ", [_in_range(column, span) for span in ranges(term, at.now_ms)])
+    return _joined(" OR ", [_in_range(column, span) for span in ranges(term, kind, at.now_ms)])
 
 
 def _in_range(column: str, span: Range) -> Where:

@@ -23,7 +23,7 @@ Value = str | int | Span | Day
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phrase:
-    """Text that must occur in the row's id, title, app, step or state."""
+    """Text that must occur in one of the texts that words are looked for in, such as a row's id or title."""
 
     text: str
     negated: bool = False
@@ -51,3 +51,6 @@ class Comparison:
 
 
 Term = Phrase | Pattern | Comparison
+
+Alternatives = tuple[tuple[Term, ...], ...]
+"""What a filter says: of these, one must hold with all its terms; none at all hold for every row."""
