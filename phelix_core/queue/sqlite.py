@@ -24,6 +24,7 @@ from phelix_core.errors import (
 )
 from phelix_core.frozen import members_of
 from phelix_core.mounts import remote_kind
+from phelix_core.queue.board import BoardIssue
 from phelix_core.queue.journal import CITED, SEQ, Event, Insert, RowChange, Update
 from phelix_core.queue.model import (
     Artifact,
@@ -284,7 +285,19 @@ def _columns(model: type, prefix: str = "") -> str:
 
 _COLUMNS: Final[dict[type, str]] = {
     kind: _columns(kind)
-    for kind in (Workspace, Project, Campaign, Milestone, Issue, Lease, Run, Checkpoint, Artifact, StoredEvent)
+    for kind in (
+        Workspace,
+        Project,
+        Campaign,
+        Milestone,
+        Issue,
+        Lease,
+        Run,
+        Checkpoint,
+        Artifact,
+        StoredEvent,
+        BoardIssue,
+    )
 }
 
 
@@ -443,6 +456,39 @@ class Reading:
         where, values = self._in(scope)
         rest = f"WHERE {where} AND status = 'needs_recovery' AND {_NOT_ARCHIVED.format('')} ORDER BY {_CLAIM_ORDER}"
         return self._rows(Issue, rest, [*values, scope.project.id])
+
+    def board_issues(self, ids: Sequence[str] | None) -> list[BoardIssue]:
+        if ids is None:
+            return self._rows(BoardIssue, "")
+        return [issue for one in ids if (issue := self._one(BoardIssue, "WHERE id = ?", [one])) is not None]
+
+    def issue_needs(self, ids: Sequence[str] | None) -> list[tuple[str, str]]:
+        sql = "SELECT issue_id, depends_on FROM issue_dependencies"
+        if ids is None:
+            return cast("list[tuple[str, str]]", self._db.ask(sql))
+        found = [row for one in ids for row in self._db.ask(f"{sql} WHERE issue_id = ?", [one])]
+        return cast("list[tuple[str, str]]", found)
+
+    def every_milestone(self) -> list[Milestone]:
+        return self._rows(Milestone, "ORDER BY created_at, position, id")
+
+    def milestone_needs(self) -> list[tuple[str, str]]:
+        sql = "SELECT milestone_id, depends_on FROM milestone_dependencies"
+        return cast("list[tuple[str, str]]", self._db.ask(sql))
+
+    def standing_leases(self, ids: Sequence[str] | None) -> list[Lease]:
+        if ids is not None:
+            rest = "WHERE issue_id = ? AND status IN ('active', 'needs_recovery')"
+            return [lease for one in ids for lease in self._rows(Lease, rest, [one])]
+        waiting = "issue_id IN (SELECT id FROM issues WHERE status = 'needs_recovery') AND status = 'needs_recovery'"
+        return [*self._rows(Lease, "WHERE status = 'active'"), *self._rows(Lease, f"WHERE {waiting}")]
+
+    def named_holders(self) -> list[Lease]:
+        return self._rows(Lease, "WHERE status = 'active' AND holder_pid IS NOT NULL")
+
+    def touched_since(self, seq: int, *, limit: int) -> list[str | None]:
+        rows = self._db.ask("SELECT issue_id FROM events WHERE seq > ? ORDER BY seq LIMIT ?", [seq, limit])
+        return [row[0] for row in rows]
 
 
 class Writing(Reading):
@@ -618,6 +664,7 @@ _TABLES: Final[dict[type, str]] = {
     Checkpoint: "checkpoints",
     Artifact: "artifacts",
     StoredEvent: "events",
+    BoardIssue: "issues",
 }
 
 
