@@ -1,20 +1,24 @@
 """The way from an action key to a write, dialog by dialog: menu → form → confirmation → what came of it.
 
 Read when the first dialog is asked for, so that the console's start does not pay for it. Every dialog is
-about a session as it was on the screen; a conflict gets its own screen and is never retried by itself.
+about a session or an issue as it was on the screen; a conflict gets its own screen and is never retried by
+itself.
 """
 
 from collections.abc import Sequence
 
 from textual.binding import Binding
 
-from phelix_core.errors import SessionConflict
+from phelix_core.errors import LeaseConflict, LeaseLost, SessionConflict
+from phelix_core.queue.board import Board
 from phelix_core.text import visible
-from phelix_tui.actions import SESSION_ACTIONS, Action, Target, why_not
+from phelix_tui.actions import SESSION_ACTIONS, Action, SessionTarget, Target, why_not
 from phelix_tui.desk import Desk
 from phelix_tui.feed import Feed
 from phelix_tui.guard import GuardedApp
-from phelix_tui.messages import SnapshotPatched
+from phelix_tui.issue_actions import IssueTarget
+from phelix_tui.messages import BoardLoaded, SnapshotPatched
+from phelix_tui.queue_feed import QueueFeed
 from phelix_tui.screens.confirm import CommandForm, ConfirmScreen, Outcome, Proposal, finished_line
 from phelix_tui.screens.conflict import ConflictScreen, text_of
 from phelix_tui.screens.help import HelpScreen
@@ -24,10 +28,11 @@ from phelix_tui.screens.menu import ActionMenu
 class Acting:
     """One operator's way through the dialogs."""
 
-    def __init__(self, app: GuardedApp[int], desk: Desk, feed: Feed) -> None:
+    def __init__(self, app: GuardedApp[int], desk: Desk, feed: Feed, queue_feed: QueueFeed) -> None:
         self._app = app
         self._desk = desk
         self._feed = feed
+        self._queue_feed = queue_feed
 
     def show_help(self, sections: Sequence[tuple[str, Sequence[Binding]]], target: Target | None) -> None:
         """Show the keys that work here, and why nothing can be done if so."""
@@ -35,14 +40,15 @@ class Acting:
 
     def show_menu(self, target: Target | None) -> None:
         """Open the action menu on `target`."""
-        reason = why_not(target, self._desk.locked)
-        title = visible(target.session_id if target else "nothing")
+        actions = SESSION_ACTIONS if target is None else target.actions
+        reasons = {action.key: why_not(target, self._desk.locked, action) for action in actions}
+        title = visible(target.id if target else "nothing")
 
         def chosen(action: Action | None) -> None:
             if action is not None and target is not None:
                 self._fill_in(action, target)
 
-        self._app.push_dialog(ActionMenu(title, SESSION_ACTIONS, reason), chosen)
+        self._app.push_dialog(ActionMenu(title, actions, reasons), chosen)
 
     def _fill_in(self, action: Action, target: Target) -> None:
         def filled(answer: Outcome | Proposal | None) -> None:
@@ -51,6 +57,9 @@ class Acting:
             else:
                 self._answered(answer)
 
+        if action.fields == ():
+            self._confirm(Proposal(action, target, {}))
+            return
         self._app.push_dialog(CommandForm(self._desk, action, target), filled)
 
     def _confirm(self, proposal: Proposal) -> None:
@@ -60,8 +69,10 @@ class Acting:
         """Tell what came of it."""
         if not isinstance(answer, Outcome):
             return
+        if answer.proposal.target.kind == "issue":
+            self._queue_feed.stirred()
         error = answer.envelope.error
-        if isinstance(error, SessionConflict):
+        if isinstance(error, (SessionConflict, LeaseConflict, LeaseLost)):
             self._app.run_worker(self._conflict(answer), exit_on_error=False)
             return
         severity = "information" if error is None else "error"
@@ -70,17 +81,28 @@ class Acting:
     async def _conflict(self, outcome: Outcome) -> None:
         """Show the three versions, the current one read anew."""
         proposal = outcome.proposal
-        session_id = proposal.target.session_id
-        current = await self._feed.look_at(session_id)
-        if current is not None:
-            self._app.post_message(SnapshotPatched({session_id: current}))
+        current = await self._current(proposal.target)
 
         def chosen(answer: str | None) -> None:
             if answer == "copy":
                 self._app.copy_to_clipboard(text_of(proposal))
                 self._app.notify("Your text went to the terminal's clipboard (OSC 52).", markup=False)
             elif answer == "replan" and current is not None:
-                self._confirm(Proposal(proposal.action, Target(session_id, current), proposal.values))
+                self._confirm(Proposal(proposal.action, current, proposal.values))
 
         reason = visible(str(outcome.envelope.failure()["message"]))
         self._app.push_dialog(ConflictScreen(proposal, current, reason), chosen)
+
+    async def _current(self, target: Target) -> Target | None:
+        """The target as it is now, read anew; None where it has gone."""
+        if isinstance(target, IssueTarget):
+            envelope = await self._desk.call("queue board", {"since": self._desk.backlog.seq})
+            if isinstance(envelope.result, Board):
+                self._desk.backlog.take(envelope.result, self._desk.moment())
+                self._app.post_message(BoardLoaded(envelope.result))
+            return self._desk.issue_target(target.id)
+        current = await self._feed.look_at(target.id)
+        if current is None:
+            return None
+        self._app.post_message(SnapshotPatched({target.id: current}))
+        return SessionTarget(target.id, current)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from textual.message import Message
 
+from phelix_core.queue.board import Board
 from phelix_core.views.rows import Found
 from phelix_tui.arrangement import Arrangement
 
@@ -30,3 +31,37 @@ class SnapshotFailed(Message):
 
     code: str
     reason: str
+
+
+@dataclass
+class BoardLoaded(Message):
+    """The queue was looked at: all of it, or what changed."""
+
+    board: Board
+
+
+@dataclass
+class BoardFailed(Message):
+    """The queue could not be looked at; what is shown of it is old."""
+
+    code: str
+    reason: str
+
+
+@dataclass
+class QueueGone(Message):
+    """There is no queue here."""
+
+
+@dataclass
+class IssueWanted(Message):
+    """An operator asked for an issue's room."""
+
+    issue_id: str
+
+
+@dataclass
+class SessionWanted(Message):
+    """An operator asked for a session's room."""
+
+    session_id: str

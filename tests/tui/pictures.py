@@ -126,7 +126,7 @@ async def moved_on(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
     """A confirmation whose session another agent has just changed."""
     await confirm(stage, app, pilot)
     screen: Any = app.screen
-    raw = {"session_id": screen.target.session_id, "step": "swap alias", "note": "alias swapped by the agent"}
+    raw = {"session_id": screen.target.id, "step": "swap alias", "note": "alias swapped by the agent"}
     assert run(load_command("session checkpoint"), raw, stage.agent).error is None
     await until(pilot, lambda: not screen.fresh(), "the guard sees the new revision")
     await pilot.pause()
@@ -136,7 +136,7 @@ async def conflict(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
     """The same, when the operator was a moment faster than the watch; the room behind has caught up."""
     await confirm(stage, app, pilot)
     screen: Any = app.screen
-    session_id = screen.target.session_id
+    session_id = screen.target.id
     raw = {"session_id": session_id, "step": "swap alias", "note": "alias swapped by the agent"}
     assert run(load_command("session checkpoint"), raw, stage.agent).error is None
     screen.query_one("#apply", Button).press()

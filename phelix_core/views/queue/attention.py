@@ -19,7 +19,8 @@ from phelix_core.views.rows import BadRecord, State
 from phelix_core.views.shown import shown
 
 CAUSES: Final[Mapping[str, State]] = {
-    "claims": State("⊘", "claims BLOCKED", "error", 0),
+    "queue": State("⚠", "queue unreadable", "unread", 0),
+    "claims": State("■", "claims BLOCKED", "error", 0),
     "recovery": State("⚠", "needs_recovery", "error", 1),
     "lease": State("▲", "stale lease", "stale", 2),
     "gone": State("◌", "holder gone", "stale", 3),
@@ -53,6 +54,11 @@ class Cause:
     def id(self) -> str:
         """The row's own id: a thing may have several causes."""
         return f"{self.kind}:{self.about}"
+
+    @property
+    def tail(self) -> SafeStr:
+        """The end of the id that it is about."""
+        return tail_of(self.about)
 
     @property
     def looks(self) -> State:
@@ -94,6 +100,13 @@ def _of_issue(kind: str, issue: BoardIssue, now: Moment, since_ms: int, reason: 
     )
 
 
+def queue_cause(told: SafeStr) -> Cause:
+    """The queue cannot be read; `told` says why."""
+    return Cause(
+        kind="queue", about="", opens=QUEUE, title=SafeStr("the queue"), reason=told, since=SafeStr(""), since_ms=0
+    )
+
+
 def claims_cause(project_id: str, name: str, blockers: int, ready: int) -> Cause:
     """New claims of a project are refused."""
     return Cause(
@@ -127,7 +140,7 @@ def session_cause(session_id: str, found: sessions.Found, state: str, now_ms: in
         return None
     good = found.last_good if isinstance(found, BadRecord) else found
     since_ms = now_ms if good is None else good.last_event_ms
-    reason = SafeStr("nothing recorded for longer than the limit")
+    reason = SafeStr("nothing recorded within the limit")
     if isinstance(found, BadRecord):
         reason = visible(found.code)
     elif kind == "session-clock":

@@ -22,22 +22,21 @@ from phelix_core.queue.model import (
 )
 from phelix_core.text import SafeStr
 from phelix_core.views.moments import long_span, moment, time_of_day
-from phelix_core.views.queue.rows import CLOCK, STALE, STATES, blocks_claims, finding_of, state_of, tail_of
+from phelix_core.views.queue.rows import CLOCK, STALE, blocks_claims, finding_of, state_of, tail_of
 from phelix_core.views.shown import shown
 
 _RULES: Final = {
     LEASE_EXPIRED: "lease_expired: nobody renewed the lease in time",
     CHECKPOINT_STALE: "checkpoint_stale: the last checkpoint is older than allowed",
     INCOHERENT: "incoherent_state: the issue and its lease contradict each other",
-    NEEDS_RECOVERY: "reported by its own holder",
+    NEEDS_RECOVERY: "needs_recovery: its own holder reported it",
 }
 _CLOCKS: Final = {
-    staleness.MONOTONIC: "monotonic, of this boot: no step of the wall clock changes it, and sleep does not count",
-    staleness.WALL: "wall clock: the lease was taken on another boot, or this one is not told",
+    staleness.MONOTONIC: "monotonic, same boot: steps of the wall clock and sleep do not count",
+    staleness.WALL: "wall clock: another boot, or one that is not told",
 }
-WILL_NOT: Final = SafeStr(
-    "stop any process, undo any work or delete any history. A holder that still runs is refused from then on."
-)
+WILL_NOT: Final = SafeStr("stop any process or undo any work. A holder that still runs is refused from then on.")
+_DAY_MS: Final = 86_400_000
 _MOST_NAMED: Final = 3
 
 
@@ -92,7 +91,8 @@ def explanation(
 
 def _rule(state: str, issue: BoardIssue, lease: Lease | None, now: Moment) -> str:
     if state == NEEDS_RECOVERY:
-        return f"{_RULES.get(issue.blocked_reason or NEEDS_RECOVERY, _RULES[NEEDS_RECOVERY])}; recorded by reconcile"
+        recorded = _RULES.get(issue.blocked_reason or "")
+        return f"{recorded}; recorded by reconcile" if recorded else _RULES[NEEDS_RECOVERY]
     if state == CRASH_LOOP:
         return f"crash_loop: recovered {issue.recoveries} times, the limit is {issue.max_recoveries}"
     finding = finding_of(issue, lease, now)
@@ -129,14 +129,19 @@ def _over_ms(finding: str | None, lease: Lease | None, now: Moment) -> int | Non
 def _inputs(lease: Lease | None, now: Moment) -> SafeStr:
     if lease is None:
         return SafeStr("in progress, and no active lease holds it")
-    told = f"lease {tail_of(lease.id)}, epoch {lease.epoch}, expires_at {moment(lease.expires_at)}"
-    told += f" (lives {long_span(lease.ttl_ms)} unrenewed)"
+    told = f"lease {tail_of(lease.id)}, epoch {lease.epoch}; expires_at {_at(lease.expires_at, now)}"
+    told += f" ({long_span(lease.ttl_ms)} unrenewed)"
     if lease.checkpoint_at is None:
         told += "; no checkpoint under it"
     else:
         told += f"; last checkpoint {long_span(now.wall_ms - lease.checkpoint_at)} ago"
         told += f" (limit {long_span(lease.freshness_ms)})"
-    return SafeStr(f"{told}; now {moment(now.wall_ms)}")
+    return SafeStr(f"{told}; now {_at(now.wall_ms, now)}")
+
+
+def _at(ms: int, now: Moment) -> SafeStr:
+    """A moment, by its time of day where it is today's."""
+    return time_of_day(ms) if ms // _DAY_MS == now.wall_ms // _DAY_MS else moment(ms)
 
 
 def _clock(state: str, lease: Lease | None, now: Moment) -> SafeStr:
@@ -164,7 +169,8 @@ def _blocks(state: str, issue: BoardIssue, blocking: Blocking | None) -> SafeStr
     told: list[str] = []
     if blocks_claims(state, issue):
         ready = f"{blocking.ready:,} ready issue{'' if blocking.ready == 1 else 's'}"
-        told.append(f"every new claim in {shown(blocking.scope)}: {ready} wait")
+        waits = "waits" if blocking.ready == 1 else "wait"
+        told.append(f"every new claim in {shown(blocking.scope)}: {ready} {waits}")
     elif state in (CRASH_LOOP, BLOCKED, STALE):
         told.append("no claims")
     if behind := blocking.dependents:
@@ -175,13 +181,7 @@ def _blocks(state: str, issue: BoardIssue, blocking: Blocking | None) -> SafeStr
 
 
 def _recovery(state: str, issue: BoardIssue, lease: Lease | None) -> SafeStr:
-    ends = "" if lease is None else f"end lease {tail_of(lease.id)} as recovered, "
-    marks = "record the finding, " if state == STALE else ""
-    resumes = f"a new lease under epoch {issue.lease_epoch + 1} (resume)"
-    outcome = f"then ready (requeue), blocked, failed, or {resumes}, as you choose"
-    return SafeStr(f"will {marks}{ends}write a checkpoint and an event; {outcome}. All history stays.")
-
-
-def state_word(state: str) -> SafeStr:
-    """A state's glyph and word."""
-    return SafeStr(f"{STATES[state].glyph} {STATES[state].word}")
+    ends = "" if lease is None else f"lease {tail_of(lease.id)} ends, "
+    marks = "the finding is recorded, " if state == STALE else ""
+    outcome = f"Then it is ready, blocked or failed, or taken over under epoch {issue.lease_epoch + 1}, as you choose"
+    return SafeStr(f"{marks}{ends}a checkpoint and an event are written. {outcome}. All history stays.")

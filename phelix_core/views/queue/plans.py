@@ -89,6 +89,6 @@ def gate_words(reason: str, tasks: Mapping[str, str], names: Mapping[str, str]) 
     if not known:
         return shown(reason)
     if kind == "milestone":
-        return shown(f"waits for milestone {names.get(known, known)}")
+        return shown(f"milestone {names.get(known, known)}")
     task = tasks.get(known)
-    return SafeStr(f"waits for {tail_of(known)}{f' {shown(task)}' if task else ''}")
+    return SafeStr(f"{tail_of(known)}{f' {shown(task)}' if task else ''}")

@@ -48,7 +48,7 @@ STATES: Final[Mapping[str, State]] = {
     FAILED: State("✗", "failed", "failed", 4),
     IN_PROGRESS: State("●", "in_progress", "active", 5),
     READY: State("○", "ready", "accent", 6),
-    BLOCKED: State("⊘", "blocked", "warning", 7),
+    BLOCKED: State("■", "blocked", "warning", 7),
     PENDING: State("·", "pending", "muted", 8),
     DONE: State("✓", "done", "completed", 9),
     ARCHIVED: State("−", "archived", "cancelled", 10),

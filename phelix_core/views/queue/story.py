@@ -16,7 +16,14 @@ from phelix_core.views.shown import shown
 
 Told = Mapping[str, Any]
 
-_UNTOLD: Final = frozenset({"checkpointId", "taskStatus", "nextStep", "from", "leaseId", "reason", "summary"})
+_UNTOLD: Final = frozenset(
+    {
+        *("checkpointId", "taskStatus", "nextStep", "from", "leaseId", "reason", "summary"),
+        *("agentId", "claimMode", "epoch", "artifactIds"),
+    }
+)
+"""Members of an event that its checkpoint, its lease or the move tell already."""
+_EMPTY: Final[tuple[object, ...]] = (None, "", [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +159,12 @@ def _event(event: Told, points: Mapping[str, Told]) -> _Words:
     point = points.get(str(payload.get("checkpointId")))
     before, after = payload.get("from"), payload.get("taskStatus")
     moved = f"{before} → {after}" if before and after and before != after else ""
-    rest = [f"{name} {value}" for name, value in payload.items() if name not in _UNTOLD and value not in (None, [], "")]
+    rest = [f"{name} {_text(value)}" for name, value in payload.items() if name not in _UNTOLD and value not in _EMPTY]
     detail = [str(payload["reason"])] if payload.get("reason") else []
     if point is not None:
         detail = [f"{point['title']}: {point['summary']}", f"next: {point['nextStep']}"]
+        if evidence := [one for one in point.get("artifactIds") or () if not str(one).startswith("E-")]:
+            detail.append(f"evidence: {_text(evidence)}")
     return (
         shown(f"E{event['seq']}"),
         shown(str(event["kind"])),
@@ -163,6 +172,10 @@ def _event(event: Told, points: Mapping[str, Told]) -> _Words:
         shown(" · ".join([*detail, *rest])),
         shown(str(event.get("via") or "not recorded")),
     )
+
+
+def _text(value: object) -> str:
+    return ", ".join(map(str, cast("list[object]", value))) if isinstance(value, list) else str(value)
 
 
 def _lease_marks(lease: Told) -> list[tuple[int, bool, _Words]]:
