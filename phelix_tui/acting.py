@@ -12,11 +12,11 @@ from textual.binding import Binding
 from phelix_core.errors import LeaseConflict, LeaseLost, SessionConflict
 from phelix_core.queue.board import Board
 from phelix_core.text import visible
-from phelix_tui.actions import SESSION_ACTIONS, Action, SessionTarget, Target, why_not
+from phelix_tui.actions import NO_SESSION, SESSION_ACTIONS, Action, SessionTarget, Target, why_not
 from phelix_tui.desk import Desk
 from phelix_tui.feed import Feed
 from phelix_tui.guard import GuardedApp
-from phelix_tui.issue_actions import IssueTarget
+from phelix_tui.issue_actions import ISSUE_ACTIONS, NO_ISSUE, IssueTarget
 from phelix_tui.messages import BoardLoaded, SnapshotPatched
 from phelix_tui.queue_feed import QueueFeed
 from phelix_tui.screens.confirm import CommandForm, ConfirmScreen, Outcome, Proposal, finished_line
@@ -38,10 +38,11 @@ class Acting:
         """Show the keys that work here, and why nothing can be done if so."""
         self._app.push_dialog(HelpScreen(sections, why_not(target, self._desk.locked)))
 
-    def show_menu(self, target: Target | None) -> None:
-        """Open the action menu on `target`."""
-        actions = SESSION_ACTIONS if target is None else target.actions
-        reasons = {action.key: why_not(target, self._desk.locked, action) for action in actions}
+    def show_menu(self, target: Target | None, *, on_issues: bool = False) -> None:
+        """Open the action menu on `target`; without one, on what there would be, each with the reason."""
+        none, nothing = (ISSUE_ACTIONS, NO_ISSUE) if on_issues else (SESSION_ACTIONS, NO_SESSION)
+        actions = none if target is None else target.actions
+        reasons = {action.key: why_not(target, self._desk.locked, action, nothing) for action in actions}
         title = visible(target.id if target else "nothing")
 
         def chosen(action: Action | None) -> None:

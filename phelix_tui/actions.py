@@ -246,8 +246,16 @@ def filled(values: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in values.items() if value not in ("", ())}
 
 
-def why_not(target: Target | None, locked: str | None, action: Action | None = None) -> str | None:
-    """Why nothing, or not `action`, can be done now; `locked` says why nothing can be done at all."""
+NO_SESSION: Final = "no session is selected"
+
+
+def why_not(
+    target: Target | None, locked: str | None, action: Action | None = None, nothing: str = NO_SESSION
+) -> str | None:
+    """Why nothing, or not `action`, can be done now; `locked` says why nothing can be done at all.
+
+    `nothing` says what is missing where there is no target.
+    """
     if locked is not None:
         return locked
-    return "nothing is selected" if target is None else target.why_not(action)
+    return nothing if target is None else target.why_not(action)

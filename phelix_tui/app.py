@@ -80,6 +80,7 @@ class ConsoleApp(FittingApp[int]):
         self.attention = AttentionRoom(self.desk)
         self._last_session: str | None = None
         self._first_look = asyncio.Event()
+        self._first_board = asyncio.Event()
         self._themes = load_themes(f"{env.settings.data_dir}/themes")
         for theme in self._themes.themes:
             self.register_theme(theme)
@@ -162,11 +163,13 @@ class ConsoleApp(FittingApp[int]):
     def _board_failed(self, message: BoardFailed) -> None:
         self.desk.queue_read, self.desk.queue_failure = True, visible(f"{message.code}: {message.reason}")
         screen = self._in_front()
+        self._first_board.set()
         if isinstance(screen, Room):
             screen.queue_failed()
 
     def _queue_changed(self, touched: set[str]) -> None:
         screen = self._in_front()
+        self._first_board.set()
         self._join_sessions()
         if isinstance(screen, Room):
             screen.board_changed(touched)
@@ -223,8 +226,14 @@ class ConsoleApp(FittingApp[int]):
         return tuple(cells)
 
     async def settled(self) -> None:
-        """Wait until the records have been read for the first time and drawn."""
+        """Wait until records and queue have been read for the first time and drawn."""
         await self._first_look.wait()
+        await self._first_board.wait()
+
+    def stop_waiting(self) -> None:
+        """Nobody waits any longer for what will not come."""
+        self._first_look.set()
+        self._first_board.set()
 
     # Rooms
 
@@ -315,7 +324,7 @@ class ConsoleApp(FittingApp[int]):
         """Open the action menu on what is selected."""
         screen = self.screen
         if isinstance(screen, Room):
-            self._acting().show_menu(screen.target())
+            self._acting().show_menu(screen.target(), on_issues=not isinstance(screen, (FleetRoom, SessionRoom)))
 
     def _acting(self) -> "Acting":
         from phelix_tui.acting import Acting  # noqa: PLC0415 - the dialogs are a tenth of the start

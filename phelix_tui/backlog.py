@@ -73,6 +73,8 @@ class Backlog:
         self._rows: dict[str, IssueRow] = {}
         self._words: tuple[str, ...] = ()
         self.wanted = ""
+        self.moved = False
+        """Whether an issue has another place than whoever draws the list has seen; they take it back."""
 
     def __len__(self) -> int:
         """How many issues are known."""
@@ -104,6 +106,7 @@ class Backlog:
             self._settle(issue_id, place=not board.whole)
         if board.whole:
             self._sorted = sorted(self._keys.values())
+        self.moved = self.moved or board.whole or bool(self._words)
         self._rows.clear()  # gates of any issue may have moved; lines are drawn again when they are looked at
         return touched | behind
 
@@ -176,10 +179,11 @@ class Backlog:
             if old is not None:
                 del self._sorted[bisect_left(self._sorted, old)]
             insort(self._sorted, key)
+            self.moved = True
         return before != state or old != key
 
-    def tick(self, now: Moment, on_screen: Iterable[str]) -> tuple[set[str], bool]:
-        """Let time pass: the rows that look different, and whether one belongs elsewhere."""
+    def tick(self, now: Moment, on_screen: Iterable[str]) -> set[str]:
+        """Let time pass; answers the issues whose line looks different."""
         self._now = now
         turned = {issue_id for issue_id in tuple(self.leases) if self._settle(issue_id)}
         differing = set(turned)
@@ -189,7 +193,7 @@ class Backlog:
                 differing.add(issue_id)
         for issue_id in turned:
             self._rows.pop(issue_id, None)
-        return differing, bool(turned)
+        return differing
 
     # What is seen
 

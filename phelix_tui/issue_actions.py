@@ -86,6 +86,7 @@ RETRY: Final = Action(
     fields=("reason",),
     asks="reason",
 )
+NO_ISSUE: Final = "no issue is selected"
 ISSUE_ACTIONS: Final = (RECOVER, PROMOTE, UNBLOCK, RELEASE, CLOSE, ROLLBACK, RETRY)
 
 
@@ -169,7 +170,8 @@ class IssueTarget:
         answer = cast("Mapping[str, Any]", result if isinstance(result, Mapping) else {})
         if action is PROMOTE:
             return f"Promote: {len(answer.get('promotedIssueIds') or ())} moved to ready"
-        status = answer.get("newStatus") or answer.get("taskStatus") or answer.get("currentTaskStatus")
+        context = cast("Mapping[str, Any]", answer.get("context") or answer)
+        status = answer.get("newStatus") or context.get("currentTaskStatus")
         return f"{action.verb}: {self.id} is {status or 'written'}"
 
     def members(self) -> list[tuple[str, str]]:

@@ -46,7 +46,6 @@ class QueueFeed:
         self._holders_due = 0.0
         self._forced = True
         self._told = ""
-        self.first_look = asyncio.Event()
         self.looks = 0
         """How often the board was read."""
 
@@ -61,7 +60,6 @@ class QueueFeed:
             message = await asyncio.to_thread(self._look)
             if message is not None:
                 self._post(message)
-            self.first_look.set()
             pause = POLL_S if self._told in {"", _BOARD, _NOTHING} else _AGAIN_S
             try:
                 await asyncio.wait_for(self._wake.wait(), pause)

@@ -49,6 +49,9 @@ _GATES = (
 _STILL_S = 1.0
 _PREVIEW_PAUSE_S = 0.06
 _NAMED = 3
+_MANY = 10_000
+_REORDER_PAUSE_S = 0.5
+"""A new order of many rows takes some 20 ms: in a storm of changes it is made twice a second at most."""
 
 
 class QueueRoom(Room):
@@ -67,8 +70,7 @@ class QueueRoom(Room):
 
     def __init__(self, desk: Desk) -> None:
         super().__init__(desk)
-        self._waiting = False
-        self._moved_at = float("-inf")
+        self._moved_at = self._reordered_at = float("-inf")
         self._preview_of: str | None = None
         self._story: IssueStory | None = None
         self._refused: SafeStr | None = None
@@ -130,7 +132,6 @@ class QueueRoom(Room):
     def board_changed(self, touched: Collection[str]) -> None:
         """Repaint what changed; bring in the new order, or let it wait."""
         self._patch(touched)
-        self._waiting = True
         self._settle()
         if self.selected_id() in touched:
             self._ask_preview()
@@ -141,9 +142,7 @@ class QueueRoom(Room):
 
     def time_passed(self) -> None:
         """Count leases down; what turned stale moves up."""
-        differing, turned = self.desk.backlog.tick(self.desk.moment(), self._issues.visible_ids)
-        self._patch(differing)
-        self._waiting = self._waiting or turned
+        self._patch(self.desk.backlog.tick(self.desk.moment(), self._issues.visible_ids))
         self._settle()
         self._draw_preview()
 
@@ -153,14 +152,18 @@ class QueueRoom(Room):
         self._issues.patch([_line(row) for row in rows])
 
     def _settle(self) -> None:
-        still = self.desk.env.clock.monotonic() - self._moved_at >= _STILL_S
-        if self._waiting and (still or not self._issues.row_count):
+        """Bring the new order in, unless somebody is moving about, or there are too many rows to do it so often."""
+        now, listed = self.desk.env.clock.monotonic(), self._issues.row_count
+        moving = now - self._moved_at < _STILL_S
+        crowded = listed > _MANY and now - self._reordered_at < _REORDER_PAUSE_S
+        if self.desk.backlog.moved and not (listed and (moving or crowded)):
             self._reorder()
         else:
             self._tell()
 
     def _reorder(self) -> None:
-        self._waiting = False
+        self.desk.backlog.moved = False
+        self._reordered_at = self.desk.env.clock.monotonic()
         self._issues.set_order(self.desk.backlog.order(), self._line_of)
         self._tell()
 
@@ -224,7 +227,7 @@ class QueueRoom(Room):
         if wanted:
             matching = f"   {self._issues.row_count:,} of {len(self.desk.backlog):,} match · esc clears"
             left = [cell(" / ", "accent"), Cell(shown(wanted), "bold"), cell(matching, "muted")]
-        if self._waiting:
+        if self.desk.backlog.moved:
             left.append(cell(" ↕ a new order is waiting · R applies", "warning"))
         return left
 

@@ -17,7 +17,7 @@ LOCKED = "read-only: start without --read-only to make changes"
     [
         (SessionTarget(IDS[0], summary()), None, None),
         (SessionTarget(IDS[0], summary()), LOCKED, LOCKED),
-        (None, None, "nothing is selected"),
+        (None, None, "no session is selected"),
         (None, LOCKED, LOCKED),
         (SessionTarget(IDS[0], summary(status="failed")), None, "closed: failed at"),
         (

@@ -33,7 +33,6 @@ from phelix_core.errors import InvalidArgument
 from phelix_core.frozen import frozen
 from phelix_core.queue.model import DEFAULT_FRESHNESS_S, DEFAULT_TTL_S, LINE_CAP, REASON_CAP, WORD_CAP
 from phelix_core.queue.routing import Host
-from phelix_core.queue.store import Questions
 from phelix_core.queue.verbs.answers import Answer, present
 from phelix_core.queue.verbs.begin import Ask, begin, begin_recovery
 from phelix_core.queue.verbs.ledger import Ledger, the_issue, the_project
@@ -92,7 +91,7 @@ def claim(request: ClaimIssue, env: Environment) -> QueueWrite:
     """Decide a claim."""
     require_few(request)
     asked = _asker(request, env, request.host)
-    return QueueWrite(claim, request, env, lambda ledger: begin(ledger, asked(ledger.tx)), target=scope_target(request))
+    return QueueWrite(claim, request, env, lambda ledger: begin(ledger, asked(ledger)), target=scope_target(request))
 
 
 @command(
@@ -125,7 +124,7 @@ def _taking_over(request: RecoverIssue, env: Environment) -> QueueWrite:
     def verb(ledger: Ledger) -> Answer:
         if request.issue_id is not None:
             require_epoch(the_issue(ledger.tx, request.issue_id), request.if_epoch)
-        return begin_recovery(ledger, asked(ledger.tx), summary, request.next_step)
+        return begin_recovery(ledger, asked(ledger), summary, request.next_step)
 
     target = scope_target(request) if request.issue_id is None else issue_target(request.issue_id)
     return QueueWrite(recover, request, env, verb, target=target)
@@ -137,15 +136,14 @@ def _after_recovery(answer: Answer) -> tuple[str, ...]:
 
 def _asker(request: Any, env: Environment, host: str) -> Any:
     """What a begin is asked, once the scope is known."""
-    record_id = None if request.session is not None else f"ses_{env.mint()}"
     started = None if request.holder_pid is None else started_at(request.holder_pid)
     if request.holder_pid is not None and started is None:
         raise InvalidArgument("holder-pid: there is no such process.")
     artifacts, path = artifacts_of(request), env.queue.path
 
-    def asked(tx: Questions) -> Ask:
+    def asked(ledger: Ledger) -> Ask:
         return Ask(
-            scope=scope_of(tx, request.project, request.campaign),
+            scope=scope_of(ledger.tx, request.project, request.campaign),
             host=Host(
                 name=host,
                 workload_classes=frozenset(request.workload_classes),
@@ -154,7 +152,8 @@ def _asker(request: Any, env: Environment, host: str) -> Any:
             agent_id=request.agent,
             preferred=request.issue_id,
             session_id=request.session,
-            record_id=record_id,
+            # By the ledger, so that a plan tells it from what it stands for, and its digest holds when it is applied.
+            record_id=None if request.session is not None else f"ses_{ledger.mint()}",
             artifacts=artifacts,
             ttl_s=request.ttl or DEFAULT_TTL_S,
             freshness_s=request.freshness or DEFAULT_FRESHNESS_S,
