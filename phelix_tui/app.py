@@ -149,7 +149,11 @@ class ConsoleApp(FittingApp[int]):
     @on(BoardLoaded)
     def _board_loaded(self, message: BoardLoaded) -> None:
         self.desk.queue_read, self.desk.queue_failure = True, None
-        touched = self.desk.backlog.take(message.board, self.desk.moment())
+        if message.backlog is None:
+            touched = self.desk.backlog.take(message.board, self.desk.moment())
+        else:
+            message.backlog.filter(self.desk.backlog.wanted)
+            self.desk.backlog, touched = message.backlog, {issue.id for issue in message.board.issues}
         self._queue_changed(touched)
 
     @on(QueueGone)

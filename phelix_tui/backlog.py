@@ -43,6 +43,7 @@ from phelix_core.views.queue.rows import (
 )
 from phelix_core.views.rows import CLOCK as SESSION_CLOCK
 from phelix_core.views.rows import STALE as SESSION_STALE
+from phelix_core.views.shown import shown
 
 _PRESSING: Final = STATES[FAILED].rank
 MOST_CAUSES: Final = 2_000
@@ -53,7 +54,8 @@ class Backlog:
     """Every issue of the queue, sorted, attention first."""
 
     def __init__(self) -> None:
-        self.board: Board | None = None
+        self.projects: dict[str, str] | None = None
+        """Names of the projects; None while there is no queue."""
         self.seq = 0
         self.issues: dict[str, BoardIssue] = {}
         self.leases: dict[str, Lease] = {}
@@ -72,6 +74,8 @@ class Backlog:
         self._now = Moment(wall_ms=0, mono_ms=0, boot="")
         self._rows: dict[str, IssueRow] = {}
         self._words: tuple[str, ...] = ()
+        self._said: dict[str, tuple[BoardIssue, str]] = {}
+        self._ready: Counter[str] = Counter()
         self.wanted = ""
         self.moved = False
         """Whether an issue has another place than whoever draws the list has seen; they take it back."""
@@ -112,7 +116,8 @@ class Backlog:
 
     def _clear(self, board: Board) -> None:
         """Forget everything but the filter."""
-        self.board = board
+        self.projects = {one.id: one.name for one in board.projects}
+        self._ready, self._said = Counter(), {}
         self.issues, self.leases, self.of_session = {}, {}, {}
         self.counts, self._by_milestone = Counter(), {}
         self._needs, self._needed_by = {}, {}
@@ -138,7 +143,7 @@ class Backlog:
             gone=(),
         )
         self.take(nothing, self._now)
-        self.board = None
+        self.projects = None
 
     def _stands(self, lease: Lease) -> None:
         known = self.leases.get(lease.issue_id)
@@ -173,7 +178,9 @@ class Backlog:
         key = sort_key(state, issue, lease)
         if before is not None:
             self.counts[before] -= 1
+            self._ready[issue.project_id] -= before == READY
         self.counts[state] += 1
+        self._ready[issue.project_id] += state == READY
         self._states[issue_id], self._keys[issue_id] = state, key
         if place and old != key:
             if old is not None:
@@ -222,21 +229,43 @@ class Backlog:
         """Ids of the issues that match the filter, attention first."""
         if not self._words:
             return [key[-1] for key in self._sorted]
-        return [key[-1] for key in self._sorted if self._matches(key[-1])]
+        words, states = self._words, self._states
+        found: list[str] = []
+        for key in self._sorted:
+            issue_id = key[-1]
+            said = self._texts(issue_id)
+            for word in words:
+                if word not in said and word not in STATES[states[issue_id]].word and not self._held_by(issue_id, word):
+                    break
+            else:
+                found.append(issue_id)
+        return found
 
     def filter(self, text: str) -> None:
         """Show only issues in which every word of `text` is found."""
         self.wanted = text.strip()
         self._words = tuple(self.wanted.casefold().split())
 
-    def _matches(self, issue_id: str) -> bool:
-        issue, lease = self.issues[issue_id], self.leases.get(issue_id)
+    def _held_by(self, issue_id: str, word: str) -> bool:
+        lease = self.leases.get(issue_id)
+        return lease is not None and word in f"{lease.agent_id}\n{lease.host}".casefold()
+
+    def _texts(self, issue_id: str) -> str:
+        """What a filter looks at that changes only with the issue itself."""
+        issue, known = self.issues[issue_id], self._said.get(issue_id)
+        if known is not None and known[0] is issue:
+            return known[1]
         milestone = self._milestones.get(issue.milestone_id or "")
-        texts = [issue.id, issue.task, STATES[self._states[issue_id]].word, issue.blocked_reason or ""]
-        texts += [milestone.key] if milestone else []
-        texts += [lease.agent_id, lease.host] if lease else []
+        texts = (issue.id, issue.task, issue.blocked_reason or "", milestone.key if milestone else "")
         said = "\n".join(texts).casefold()
-        return all(word in said for word in self._words)
+        self._said[issue_id] = (issue, said)
+        return said
+
+    def prepare(self) -> None:
+        """Make what filters look at; from any thread, since every text is held to its issue when it is used."""
+        for issue_id in tuple(self.issues):
+            if issue_id in self.issues:
+                self._texts(issue_id)
 
     def waits(self, issue: BoardIssue) -> SafeStr:
         """What a pending issue waits for; nothing where every gate of it is open."""
@@ -250,7 +279,9 @@ class Backlog:
         gate = gate_of(issue, milestones, before)
         if gate is None:
             return SafeStr("promotion: gates open")
-        return gate_words(gate.reason, self.tasks((gate.id,)), self.milestone_names())
+        if gate.kind == "milestone":
+            return shown(f"behind {self.milestone_names().get(gate.id, gate.id)}")
+        return gate_words(gate.reason, self.tasks((gate.id,)), {})
 
     def milestone_names(self) -> dict[str, str]:
         """What milestones are called."""
@@ -276,8 +307,7 @@ class Backlog:
 
     def project_name(self, project_id: str) -> str:
         """What a project is called."""
-        known = self.board.projects if self.board is not None else ()
-        return next((one.name for one in known if one.id == project_id), project_id)
+        return (self.projects or {}).get(project_id, project_id)
 
     def explain(self, issue_id: str, now: Moment, last: str | None = None) -> Explanation | None:
         """Why an issue is stale, or how its lease stands."""
@@ -294,10 +324,8 @@ class Backlog:
         return explanation(issue, lease, now, gone=gone, last=last, blocking=blocking)
 
     def ready_in(self, project_id: str) -> int:
-        """How many issues of a project are ready; the ready stand together in the order."""
-        start = bisect_left(self._sorted, (STATES[READY].rank,))  # pyright: ignore[reportArgumentType] - as above
-        end = bisect_left(self._sorted, (STATES[READY].rank + 1,))  # pyright: ignore[reportArgumentType] - as above
-        return sum(self.issues[key[-1]].project_id == project_id for key in self._sorted[start:end])
+        """How many issues of a project are ready."""
+        return self._ready[project_id]
 
     def causes(self, now: Moment) -> list[Cause]:
         """What in the queue needs a person, one a cause."""

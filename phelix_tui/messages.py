@@ -8,6 +8,7 @@ from textual.message import Message
 from phelix_core.queue.board import Board
 from phelix_core.views.rows import Found
 from phelix_tui.arrangement import Arrangement
+from phelix_tui.backlog import Backlog
 
 
 @dataclass
@@ -35,9 +36,10 @@ class SnapshotFailed(Message):
 
 @dataclass
 class BoardLoaded(Message):
-    """The queue was looked at: all of it, or what changed."""
+    """The queue was looked at: all of it, or what changed; of many issues, `backlog` holds them sorted already."""
 
     board: Board
+    backlog: Backlog | None = None
 
 
 @dataclass

@@ -14,11 +14,13 @@ from typing import Final
 from textual.message import Message
 
 from phelix_core.cli.main import unforeseen
+from phelix_core.clock import moment_of
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.registry import load_command
 from phelix_core.commands.run import run
 from phelix_core.errors import NotFound, PhelixError
 from phelix_core.queue.board import Board
+from phelix_tui.backlog import Backlog
 from phelix_tui.messages import BoardFailed, BoardLoaded, QueueGone
 
 POLL_S: Final = 0.25
@@ -26,6 +28,7 @@ _AGAIN_S: Final = 2.0
 """Pause after a look that failed."""
 _HOLDERS_S: Final = 2.0
 """How often holders that named their process are looked at: a process ends without a word to the queue."""
+_MANY: Final = 2_000
 _BOARD: Final = "board"
 _NOTHING: Final = "nothing"
 """What was told last, where it was no failure's code."""
@@ -118,7 +121,15 @@ class QueueFeed:
         is_news = board.whole or bool(board.issues) or board.gone != self._gone
         self._gone = board.gone
         before, self._told = self._told, _BOARD
-        return BoardLoaded(board) if is_news or before != _BOARD else None
+        if not is_news and before == _BOARD:
+            return None
+        return BoardLoaded(board, self._sorted(board) if board.whole and len(board.issues) > _MANY else None)
+
+    def _sorted(self, board: Board) -> Backlog:
+        """Many issues take a second to sort: in this thread."""
+        backlog = Backlog()
+        backlog.take(board, moment_of(self._env.clock))
+        return backlog
 
     def _identity(self) -> tuple[int, int] | None:
         """Which file the queue is now; None where there is none."""

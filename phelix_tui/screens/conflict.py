@@ -24,6 +24,8 @@ from phelix_tui.screens.drawing import heading
 from phelix_tui.widgets.pages import Bar, TextPage, cell
 from phelix_tui.wrapping import TextLine, line
 
+_LABEL = 7
+
 
 class ConflictScreen(Dialog[str]):
     """Answers `replan`, `copy` or None (let it go)."""
@@ -98,7 +100,7 @@ def _version(target: Target | None) -> list[TextLine]:
 
 def _member(name: str, value: SafeStr, role: str) -> TextLine:
     """A name and its value for a narrow column."""
-    return line(cell(f"{name:<7}", "muted"), cell(value, role), hang=2)
+    return line(cell(f"{name:<7}" if len(name) < _LABEL else f"{name} ", "muted"), cell(value, role), hang=2)
 
 
 def _change(values: Mapping[str, object]) -> list[TextLine]:

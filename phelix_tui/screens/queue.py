@@ -6,6 +6,7 @@ changed its place waits while the cursor was moved within the last second. Sourc
 5 and 9.
 """
 
+import asyncio
 from collections.abc import Collection
 from typing import ClassVar
 
@@ -13,6 +14,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
+from textual.timer import Timer
 from textual.widgets import Input
 
 from phelix_core.envelope import Envelope
@@ -38,7 +40,7 @@ _COLUMNS = (
     Column("priority", SafeStr("PRIO"), 8, drop_order=1),
     Column("milestone", SafeStr("MILESTONE"), 11, drop_order=2),
     Column("left", SafeStr("LEASE"), 8, align="right"),
-    Column("about", SafeStr("HOLDER, OR WAITS FOR"), 21, drop_order=3),
+    Column("about", SafeStr("HOLDER, WAITS FOR"), 18, drop_order=3),
 )
 _GATES = (
     Column("state", SafeStr("STATUS"), 16),
@@ -50,6 +52,7 @@ _STILL_S = 1.0
 _PREVIEW_PAUSE_S = 0.06
 _NAMED = 3
 _MANY = 10_000
+_TYPING_PAUSE_S = 0.08
 _REORDER_PAUSE_S = 0.5
 """A new order of many rows takes some 20 ms: in a storm of changes it is made twice a second at most."""
 
@@ -71,6 +74,7 @@ class QueueRoom(Room):
     def __init__(self, desk: Desk) -> None:
         super().__init__(desk)
         self._moved_at = self._reordered_at = float("-inf")
+        self._typing: Timer | None = None
         self._preview_of: str | None = None
         self._story: IssueStory | None = None
         self._refused: SafeStr | None = None
@@ -192,7 +196,7 @@ class QueueRoom(Room):
 
     def _tell_banner(self) -> None:
         banner, blockers = self.query_one("#banner", Bar), self.desk.backlog.blockers()
-        banner.display = bool(blockers)
+        banner.set_class(not blockers, "-nothing")
         if blockers:
             named = ", ".join(tail_of(one) for one in blockers[:_NAMED])
             more = f" and {len(blockers) - _NAMED:,} more" if len(blockers) > _NAMED else ""
@@ -206,7 +210,7 @@ class QueueRoom(Room):
         rows = self.desk.backlog.milestones()
         self._milestones = {row.milestone_id: row for row in rows}
         strip = self.query_one("#milestones", Bar)
-        strip.display = bool(rows)
+        strip.set_class(not rows, "-nothing")
         cells = [cell(" ")]
         for row in rows:
             closed = [name for name, is_open in row.gates if not is_open]
@@ -237,14 +241,18 @@ class QueueRoom(Room):
         if not self.desk.queue_read:
             return SafeStr("Reading the queue…")
         if not len(self.desk.backlog):
-            return SafeStr("No issues yet." if self.desk.backlog.board is not None else "There is no queue here yet.")
+            return SafeStr(
+                "No issues yet." if self.desk.backlog.projects is not None else "There is no queue here yet."
+            )
         return SafeStr(f"0 of {len(self.desk.backlog):,} match. esc clears the filter.")
 
     def _first_steps(self) -> list[TextLine]:
         """What to run next where there is nothing to see."""
         if self.desk.queue_failure is not None:
             return [line(cell("The queue is at ", "muted"), Cell(self.desk.queue_place), hang=2)]
-        what = "Nothing is planned here yet." if self.desk.backlog.board else "There is no queue here yet."
+        what = (
+            "Nothing is planned here yet." if self.desk.backlog.projects is not None else "There is no queue here yet."
+        )
         command = self.first_command()
         return [
             line(cell(what, "bold")),
@@ -259,7 +267,7 @@ class QueueRoom(Room):
 
     def first_command(self) -> str:
         """What to run next where there is nothing."""
-        return _FIRST_COMMANDS[2 if self.desk.backlog.board is not None else 0]
+        return _FIRST_COMMANDS[2 if self.desk.backlog.projects is not None else 0]
 
     # The preview
 
@@ -360,6 +368,12 @@ class QueueRoom(Room):
         entry = self.query_one("#filter", Input)
         entry.display = True
         self.set_focus(entry)  # at once: what is typed next is text
+        self._prepare()
+
+    @work(exclusive=True, group="prepare", exit_on_error=False)
+    async def _prepare(self) -> None:
+        """Make what filters look at while the first word is typed."""
+        await asyncio.to_thread(self.desk.backlog.prepare)
 
     def _filter_by(self, text: str) -> None:
         self.query_one("#filter", Input).value = text
@@ -368,8 +382,13 @@ class QueueRoom(Room):
 
     @on(Input.Changed, "#filter")
     def _filter_changed(self, event: Input.Changed) -> None:
+        if self._typing is not None:
+            self._typing.stop()
         self.desk.backlog.filter(event.value)
-        self._reorder()
+        if len(self.desk.backlog) > _MANY:
+            self._typing = self.set_timer(_TYPING_PAUSE_S, self._reorder)
+        else:
+            self._reorder()
 
     @on(Input.Submitted, "#filter")
     def _filter_done(self) -> None:

@@ -10,7 +10,7 @@ from phelix_core.views.confirmation import Confirmation
 from phelix_core.views.moments import span
 from phelix_core.views.queue.explanation import Explanation
 from phelix_core.views.queue.milestones import MilestoneRow
-from phelix_core.views.queue.plans import plan_changes, promotion
+from phelix_core.views.queue.plans import Line, plan_changes, plan_summary, promotion
 from phelix_core.views.queue.rows import STATES, tail_of
 from phelix_core.views.queue.story import IssueStory, Neighbour
 from phelix_tui.backlog import Backlog
@@ -181,30 +181,26 @@ def session_lease_lines(desk: Desk, session_id: str) -> list[TextLine] | None:
 def queue_plan_lines(plan: WritePlan, shown: Confirmation, caution: str | None, backlog: Backlog) -> list[TextLine]:
     """The exact write, issues and leases in words, in the order a confirmation says it."""
     lines = [line(Cell(SafeStr(caution), "muted"), hang=0), line()] if caution else []
-    outcome = plan.outcome or {}
+    outcome, changes = plan.outcome or {}, cast("Sequence[dict[str, object]]", plain(plan.changes))
     if "promotedIssueIds" in outcome and "keptBack" in outcome:
         lines += [*_promotion_lines(plan, backlog), line()]
     else:
-        lines += [
-            line(Cell(SafeStr("! "), "warning"), Cell(effect, "warning"), hang=2) for effect in shown.side_effects
-        ]
-    lines.append(heading("Changes in the queue"))
-    changes = plan_changes(cast("Sequence[dict[str, object]]", plain(plan.changes)))
+        effects = shown.side_effects
+        lines += [line(Cell(SafeStr("! "), "warning"), Cell(effect, "warning"), hang=2) for effect in effects]
+        lines += [heading("What becomes of it"), *map(_change_line, plan_summary(changes)), line()]
+    lines.append(heading("Every change in the queue"))
+    lines += map(_change_line, plan_changes(changes))
     if not changes:
         lines.append(line(Cell(SafeStr("none"), "muted")))
-    for change in changes:
-        lines.append(
-            line(
-                Cell(SafeStr(f"{change.about:<{_ABOUT}} "), "muted"),
-                Cell(change.what),
-                Cell(change.to, "bold"),
-                hang=_ABOUT + 1,
-            )
-        )
     if shown.event is not None:
         lines += [line(), heading("Event appended"), line(Cell(shown.event, "muted"), hang=2)]
     lines += [line(), heading("The same from a shell"), line(Cell(shown.command), hang=2)]
     return lines
+
+
+def _change_line(change: Line) -> TextLine:
+    about = Cell(SafeStr(f"{change.about:<{_ABOUT}} "), "muted")
+    return line(about, Cell(change.what), Cell(change.to, "bold"), hang=_ABOUT + 1)
 
 
 def _promotion_lines(plan: WritePlan, backlog: Backlog) -> list[TextLine]:

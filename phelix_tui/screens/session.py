@@ -117,7 +117,7 @@ class SessionRoom(Room):
     async def _find_issue(self) -> None:
         """The issue that this session works on, or worked on before its lease ended."""
         self._issue_id = self.desk.backlog.of_session.get(self.session_id)
-        if self._issue_id is None and self.desk.backlog.board is not None:
+        if self._issue_id is None and self.desk.backlog.projects is not None:
             envelope = await self.desk.call("queue board", {"session": self.session_id})
             if isinstance(envelope.result, Board) and envelope.result.issues:
                 self._issue_id = envelope.result.issues[0].id

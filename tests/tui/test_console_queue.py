@@ -111,7 +111,7 @@ async def test_issues_stand_in_the_order_of_attention_with_leases_and_gates(stag
         assert "14m ago" in stale
         assert "builder-2" in stale
         assert "10m 00s" in next(text for text in said.values() if "Draft" in text), "a live lease counts down"
-        assert "milestone foundations" in next(text for text in said.values() if "Canary at 1%" in text)
+        assert "behind foundations" in next(text for text in said.values() if "Canary at 1%" in text)
         assert "claims BLOCKED 3" in bar(app, "banner")
         assert "rollout 0/3 behind foundations" in bar(app, "milestones")
         assert "13 issues" in bar(app, "title")

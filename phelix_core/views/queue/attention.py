@@ -114,7 +114,7 @@ def claims_cause(project_id: str, name: str, blockers: int, ready: int) -> Cause
         about=project_id,
         opens=QUEUE,
         title=shown(name),
-        reason=SafeStr(f"{blockers:,} to recover first; {ready:,} ready wait"),
+        reason=SafeStr(f"{blockers:,} to recover; {ready:,} ready wait"),
         since=SafeStr(""),
         since_ms=0,
     )
@@ -140,7 +140,7 @@ def session_cause(session_id: str, found: sessions.Found, state: str, now_ms: in
         return None
     good = found.last_good if isinstance(found, BadRecord) else found
     since_ms = now_ms if good is None else good.last_event_ms
-    reason = SafeStr("nothing recorded within the limit")
+    reason = SafeStr("no event within the limit")
     if isinstance(found, BadRecord):
         reason = visible(found.code)
     elif kind == "session-clock":

@@ -50,6 +50,27 @@ def plan_changes(changes: Sequence[Mapping[str, Any]]) -> list[Line]:
     return [*main, *rest]
 
 
+def plan_summary(changes: Sequence[Mapping[str, Any]]) -> list[Line]:
+    """What becomes of each issue and lease in the end, whatever steps lead there."""
+    first: dict[str, str] = {}
+    last: dict[str, str] = {}
+    for change in changes:
+        row, _, column = str(change["field"]).partition(" · ")
+        kind = row.partition(" ")[0]
+        if kind in ("issue", "lease") and column == "status":
+            first.setdefault(row, str(change["before"]))
+            last[row] = str(change["after"])
+        elif kind == "lease" and not column:
+            new = cast("Mapping[str, Any]", change["after"])
+            first[row] = "new"
+            last[row] = f"{new.get('status')}, epoch {new.get('epoch')}, for {new.get('agent_id')}"
+    lines: list[Line] = []
+    for row, before in first.items():
+        kind, _, row_id = row.rpartition(" ")
+        lines.append(Line(shown(f"{kind} {_brief(row_id)}"), shown(f"{before} → "), shown(last[row])))
+    return lines
+
+
 def _new(kind: str, about: SafeStr, row: Mapping[str, Any]) -> Line:
     names = _NEW.get(kind) or tuple(row)
     told = ", ".join(f"{name.replace('_', ' ')} {row[name]}" for name in names if row.get(name) not in (None, "", "[]"))
