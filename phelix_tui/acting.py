@@ -34,9 +34,13 @@ class Acting:
         self._feed = feed
         self._queue_feed = queue_feed
 
-    def show_help(self, sections: Sequence[tuple[str, Sequence[Binding]]], target: Target | None) -> None:
+    def show_help(
+        self, sections: Sequence[tuple[str, Sequence[Binding]]], target: Target | None, *, on_issues: bool = False
+    ) -> None:
         """Show the keys that work here, and why nothing can be done if so."""
-        self._app.push_dialog(HelpScreen(sections, why_not(target, self._desk.locked)))
+        nothing = NO_ISSUE if on_issues else NO_SESSION
+        reason = why_not(target, self._desk.locked, nothing=nothing)
+        self._app.push_dialog(HelpScreen(sections, reason, on_issues=on_issues))
 
     def show_menu(self, target: Target | None, *, on_issues: bool = False) -> None:
         """Open the action menu on `target`; without one, on what there would be, each with the reason."""

@@ -309,7 +309,7 @@ class ConsoleApp(FittingApp[int]):
         if focused is not None:
             sections.append(("Moving about", _bindings(type(focused))))
         sections.append(("Everywhere", _bindings(type(self))))
-        self._acting().show_help(sections, screen.target())
+        self._acting().show_help(sections, screen.target(), on_issues=_on_issues(screen))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """What the palette offers besides themes."""
@@ -328,7 +328,7 @@ class ConsoleApp(FittingApp[int]):
         """Open the action menu on what is selected."""
         screen = self.screen
         if isinstance(screen, Room):
-            self._acting().show_menu(screen.target(), on_issues=not isinstance(screen, (FleetRoom, SessionRoom)))
+            self._acting().show_menu(screen.target(), on_issues=_on_issues(screen))
 
     def _acting(self) -> "Acting":
         from phelix_tui.acting import Acting  # noqa: PLC0415 - the dialogs are a tenth of the start
@@ -344,6 +344,11 @@ class ConsoleApp(FittingApp[int]):
         if selected:
             self.copy_to_clipboard(selected)
             self.notify(f"{visible(selected)} went to the terminal's clipboard (OSC 52).", markup=False)
+
+
+def _on_issues(room: Room) -> bool:
+    """Whether a room is about issues of the queue rather than sessions."""
+    return not isinstance(room, (FleetRoom, SessionRoom))
 
 
 def _bindings(kind: type) -> list[Binding]:

@@ -74,7 +74,7 @@ class Backlog:
         self._now = Moment(wall_ms=0, mono_ms=0, boot="")
         self._rows: dict[str, IssueRow] = {}
         self._words: tuple[str, ...] = ()
-        self._said: dict[str, tuple[BoardIssue, str]] = {}
+        self._said: dict[str, str] = {}
         self._ready: Counter[str] = Counter()
         self.wanted = ""
         self.moved = False
@@ -96,6 +96,7 @@ class Backlog:
         touched |= {lease.issue_id for lease in self.leases.values() if lease.id in gone ^ self.gone}
         self.gone = gone
         for issue_id in touched:
+            self._said.pop(issue_id, None)
             if (lease := self.leases.pop(issue_id, None)) is not None and lease.session_id is not None:
                 self.of_session.pop(lease.session_id, None)
         for lease in board.leases:
@@ -229,11 +230,11 @@ class Backlog:
         """Ids of the issues that match the filter, attention first."""
         if not self._words:
             return [key[-1] for key in self._sorted]
-        words, states = self._words, self._states
+        words, states, texts = self._words, self._states, self._said
         found: list[str] = []
         for key in self._sorted:
             issue_id = key[-1]
-            said = self._texts(issue_id)
+            said = texts.get(issue_id) or self._say(issue_id)
             for word in words:
                 if word not in said and word not in STATES[states[issue_id]].word and not self._held_by(issue_id, word):
                     break
@@ -250,22 +251,20 @@ class Backlog:
         lease = self.leases.get(issue_id)
         return lease is not None and word in f"{lease.agent_id}\n{lease.host}".casefold()
 
-    def _texts(self, issue_id: str) -> str:
-        """What a filter looks at that changes only with the issue itself."""
-        issue, known = self.issues[issue_id], self._said.get(issue_id)
-        if known is not None and known[0] is issue:
-            return known[1]
-        milestone = self._milestones.get(issue.milestone_id or "")
-        texts = (issue.id, issue.task, issue.blocked_reason or "", milestone.key if milestone else "")
-        said = "\n".join(texts).casefold()
-        self._said[issue_id] = (issue, said)
+    def _say(self, issue_id: str) -> str:
+        said = self._said[issue_id] = self.text_of(self.issues[issue_id])
         return said
 
-    def prepare(self) -> None:
-        """Make what filters look at; from any thread, since every text is held to its issue when it is used."""
-        for issue_id in tuple(self.issues):
-            if issue_id in self.issues:
-                self._texts(issue_id)
+    def text_of(self, issue: BoardIssue) -> str:
+        """What a filter looks at that changes only with the issue itself."""
+        milestone = self._milestones.get(issue.milestone_id or "")
+        texts = (issue.id, issue.task, issue.blocked_reason or "", milestone.key if milestone else "")
+        return "\n".join(texts).casefold()
+
+    def lend(self, texts: Mapping[str, str], known: Mapping[str, BoardIssue]) -> None:
+        """Take texts that were made elsewhere of `known`, as far as nothing has changed since."""
+        issues = self.issues
+        self._said.update({one: text for one, text in texts.items() if issues.get(one) is known[one]})
 
     def waits(self, issue: BoardIssue) -> SafeStr:
         """What a pending issue waits for; nothing where every gate of it is open."""

@@ -204,6 +204,7 @@ class QueueRoom(Room):
             banner.show(
                 [told, cell(f" recover {named}{more} before anything new is claimed", "error")],
                 [cell("a r recovers ", "muted")],
+                keeps="left",
             )
 
     def _tell_milestones(self) -> None:
@@ -373,7 +374,10 @@ class QueueRoom(Room):
     @work(exclusive=True, group="prepare", exit_on_error=False)
     async def _prepare(self) -> None:
         """Make what filters look at while the first word is typed."""
-        await asyncio.to_thread(self.desk.backlog.prepare)
+        backlog = self.desk.backlog
+        known = dict(backlog.issues)
+        texts = await asyncio.to_thread(lambda: {one: backlog.text_of(issue) for one, issue in known.items()})
+        backlog.lend(texts, known)
 
     def _filter_by(self, text: str) -> None:
         self.query_one("#filter", Input).value = text
