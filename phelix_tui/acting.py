@@ -1,50 +1,62 @@
 """The way from an action key to a write, dialog by dialog: menu → form → confirmation → what came of it.
 
 Read when the first dialog is asked for, so that the console's start does not pay for it. Every dialog is
-about a session as it was on the screen; a conflict gets its own screen and is never retried by itself.
+about a session or an issue as it was on the screen; a conflict gets its own screen and is never retried by
+itself.
 """
 
 from collections.abc import Sequence
 
 from textual.binding import Binding
 
-from phelix_core.errors import SessionConflict
+from phelix_core.errors import LeaseConflict, LeaseLost, SessionConflict
+from phelix_core.queue.board import Board
 from phelix_core.text import visible
-from phelix_tui.actions import REMOVE_VIEW, SAVE_VIEW, SESSION_ACTIONS, Action, Target, ViewTarget, why_not
+from phelix_tui.actions import NO_SESSION, SESSION_ACTIONS, Action, SessionTarget, Target, why_not
 from phelix_tui.desk import Desk
 from phelix_tui.feed import Feed
 from phelix_tui.guard import GuardedApp
-from phelix_tui.messages import SnapshotPatched
+from phelix_tui.issue_actions import ISSUE_ACTIONS, NO_ISSUE, IssueTarget
+from phelix_tui.messages import BoardLoaded, SnapshotPatched
+from phelix_tui.queue_feed import QueueFeed
 from phelix_tui.screens.confirm import CommandForm, ConfirmScreen, Outcome, Proposal, finished_line
 from phelix_tui.screens.conflict import ConflictScreen, text_of
 from phelix_tui.screens.fleet import FleetRoom
 from phelix_tui.screens.help import HelpScreen
 from phelix_tui.screens.menu import ActionMenu
 from phelix_tui.screens.views import Remove, Save, Show, ViewChoice, ViewsMenu
+from phelix_tui.view_actions import REMOVE_VIEW, SAVE_VIEW, ViewTarget
 
 
 class Acting:
     """One operator's way through the dialogs."""
 
-    def __init__(self, app: GuardedApp[int], desk: Desk, feed: Feed) -> None:
+    def __init__(self, app: GuardedApp[int], desk: Desk, feed: Feed, queue_feed: QueueFeed) -> None:
         self._app = app
         self._desk = desk
         self._feed = feed
+        self._queue_feed = queue_feed
 
-    def show_help(self, sections: Sequence[tuple[str, Sequence[Binding]]], target: Target | None) -> None:
+    def show_help(
+        self, sections: Sequence[tuple[str, Sequence[Binding]]], target: Target | None, *, on_issues: bool = False
+    ) -> None:
         """Show the keys that work here, and why nothing can be done if so."""
-        self._app.push_dialog(HelpScreen(sections, why_not(target, self._desk.locked)))
+        nothing = NO_ISSUE if on_issues else NO_SESSION
+        reason = why_not(target, self._desk.locked, nothing=nothing)
+        self._app.push_dialog(HelpScreen(sections, reason, on_issues=on_issues))
 
-    def show_menu(self, target: Target | None) -> None:
-        """Open the action menu on `target`."""
-        reason = why_not(target, self._desk.locked)
-        title = visible(target.session_id if target else "nothing")
+    def show_menu(self, target: Target | None, *, on_issues: bool = False) -> None:
+        """Open the action menu on `target`; without one, on what there would be, each with the reason."""
+        none, nothing = (ISSUE_ACTIONS, NO_ISSUE) if on_issues else (SESSION_ACTIONS, NO_SESSION)
+        actions = none if target is None else target.actions
+        reasons = {action.key: why_not(target, self._desk.locked, action, nothing) for action in actions}
+        title = visible(target.id if target else "nothing")
 
         def chosen(action: Action | None) -> None:
             if action is not None and target is not None:
                 self._fill_in(action, target)
 
-        self._app.push_dialog(ActionMenu(title, SESSION_ACTIONS, reason), chosen)
+        self._app.push_dialog(ActionMenu(title, actions, reasons), chosen)
 
     def show_views(self, fleet: FleetRoom) -> None:
         """Open the menu of saved views; what is chosen is put in force, saved or removed."""
@@ -62,13 +74,16 @@ class Acting:
 
         self._app.push_dialog(ViewsMenu(self._desk, fleet.why_not_save()), chosen)
 
-    def _fill_in(self, action: Action, target: Target | ViewTarget) -> None:
+    def _fill_in(self, action: Action, target: Target) -> None:
         def filled(answer: Outcome | Proposal | None) -> None:
             if isinstance(answer, Proposal):
                 self._confirm(answer)
             else:
                 self._answered(answer)
 
+        if action.fields == ():
+            self._confirm(Proposal(action, target, {}))
+            return
         self._app.push_dialog(CommandForm(self._desk, action, target), filled)
 
     def _confirm(self, proposal: Proposal) -> None:
@@ -78,27 +93,40 @@ class Acting:
         """Tell what came of it."""
         if not isinstance(answer, Outcome):
             return
-        error, target = answer.envelope.error, answer.proposal.target
-        if isinstance(error, SessionConflict) and isinstance(target, Target):
-            self._app.run_worker(self._conflict(answer, target), exit_on_error=False)
+        if answer.proposal.target.kind == "issue":
+            self._queue_feed.stirred()
+        error = answer.envelope.error
+        if isinstance(error, (SessionConflict, LeaseConflict, LeaseLost)) and answer.proposal.target.kind != "view":
+            self._app.run_worker(self._conflict(answer), exit_on_error=False)
             return
         severity = "information" if error is None else "error"
         self._app.notify(finished_line(answer), severity=severity, markup=False)
 
-    async def _conflict(self, outcome: Outcome, target: Target) -> None:
+    async def _conflict(self, outcome: Outcome) -> None:
         """Show the three versions, the current one read anew."""
         proposal = outcome.proposal
-        session_id = target.session_id
-        current = await self._feed.look_at(session_id)
-        if current is not None:
-            self._app.post_message(SnapshotPatched({session_id: current}))
+        current = await self._current(proposal.target)
 
         def chosen(answer: str | None) -> None:
             if answer == "copy":
                 self._app.copy_to_clipboard(text_of(proposal))
                 self._app.notify("Your text went to the terminal's clipboard (OSC 52).", markup=False)
             elif answer == "replan" and current is not None:
-                self._confirm(Proposal(proposal.action, Target(session_id, current), proposal.values))
+                self._confirm(Proposal(proposal.action, current, proposal.values))
 
         reason = visible(str(outcome.envelope.failure()["message"]))
-        self._app.push_dialog(ConflictScreen(proposal, target, current, reason), chosen)
+        self._app.push_dialog(ConflictScreen(proposal, current, reason), chosen)
+
+    async def _current(self, target: Target) -> Target | None:
+        """The target as it is now, read anew; None where it has gone."""
+        if isinstance(target, IssueTarget):
+            envelope = await self._desk.call("queue board", {"since": self._desk.backlog.seq})
+            if isinstance(envelope.result, Board):
+                self._desk.backlog.take(envelope.result, self._desk.moment())
+                self._app.post_message(BoardLoaded(envelope.result))
+            return self._desk.issue_target(target.id)
+        current = await self._feed.look_at(target.id)
+        if current is None:
+            return None
+        self._app.post_message(SnapshotPatched({target.id: current}))
+        return SessionTarget(target.id, current)

@@ -27,9 +27,22 @@ from phelix_tui.arrangement import Patch
 from phelix_tui.desk import Desk, Reading, is_writable
 from phelix_tui.feed import Feed
 from phelix_tui.fitting import FittingApp
-from phelix_tui.messages import SnapshotFailed, SnapshotLoaded, SnapshotPatched
+from phelix_tui.messages import (
+    BoardFailed,
+    BoardLoaded,
+    IssueWanted,
+    QueueGone,
+    SessionWanted,
+    SnapshotFailed,
+    SnapshotLoaded,
+    SnapshotPatched,
+)
+from phelix_tui.queue_feed import QueueFeed
+from phelix_tui.screens.attention import AttentionRoom
 from phelix_tui.screens.dialog import Dialog
 from phelix_tui.screens.fleet import FleetRoom
+from phelix_tui.screens.issue import IssueRoom
+from phelix_tui.screens.queue import QueueRoom
 from phelix_tui.screens.room import Room
 from phelix_tui.screens.session import SessionRoom
 from phelix_tui.theming import DEFAULT_THEME, default_variables, load_themes
@@ -50,6 +63,9 @@ class ConsoleApp(FittingApp[int]):
         Binding("question_mark", "help", "Help", id="app.help"),
         Binding("colon,ctrl+p", "command_palette", "Commands", id="app.palette"),
         Binding("1", "home", "Fleet", id="app.fleet"),
+        Binding("2", "last_session", "The session last opened", show=False, id="app.session"),
+        Binding("3", "queue", "Queue", id="app.queue"),
+        Binding("4", "attention", "Attention", id="app.attention"),
         Binding("T", "change_theme", "Theme", show=False, id="app.theme"),
     ]
 
@@ -58,8 +74,13 @@ class ConsoleApp(FittingApp[int]):
         self.animation_level = "none"  # over a slow line every step in between is a repaint
         self.desk = Desk(env)
         self.feed = feed or Feed(env, self.post_message)
+        self.queue_feed = QueueFeed(env, self.post_message)
         self.fleet = FleetRoom(self.desk)
+        self.queue = QueueRoom(self.desk)
+        self.attention = AttentionRoom(self.desk)
+        self._last_session: str | None = None
         self._first_look = asyncio.Event()
+        self._first_board = asyncio.Event()
         self._themes = load_themes(f"{env.settings.data_dir}/themes")
         for theme in self._themes.themes:
             self.register_theme(theme)
@@ -85,8 +106,12 @@ class ConsoleApp(FittingApp[int]):
         for problem in self._themes.problems:
             told = visible(f"{problem.path}: {problem.reason}")
             self.notify(told, title="Theme skipped", severity="warning", markup=False)
+        for name, room in (("queue", self.queue), ("attention", self.attention)):
+            # Installed, they keep their cursors while others are in front.
+            self.install_screen(room, name)  # pyright: ignore[reportUnknownMemberType] - Screen[Unknown]
         await self.push_screen(self.fleet)
         self.run_worker(self.feed.run(), name="feed", exclusive=True, exit_on_error=False)
+        self.run_worker(self.queue_feed.run(), name="queue feed", group="queue", exclusive=True, exit_on_error=False)
         self.set_interval(1.0, self._second)
 
     # What comes in
@@ -121,6 +146,47 @@ class ConsoleApp(FittingApp[int]):
             self.fleet.reading_failed(message.code, message.reason)
         self._first_look.set()
 
+    @on(BoardLoaded)
+    def _board_loaded(self, message: BoardLoaded) -> None:
+        self.desk.queue_read, self.desk.queue_failure = True, None
+        if message.backlog is None:
+            touched = self.desk.backlog.take(message.board, self.desk.moment())
+        else:
+            message.backlog.filter(self.desk.backlog.wanted)
+            self.desk.backlog, touched = message.backlog, {issue.id for issue in message.board.issues}
+        self._queue_changed(touched)
+
+    @on(QueueGone)
+    def _queue_gone(self) -> None:
+        self.desk.queue_read, self.desk.queue_failure = True, None
+        touched = set(self.desk.backlog.issues)
+        self.desk.backlog.forget()
+        self._queue_changed(touched)
+
+    @on(BoardFailed)
+    def _board_failed(self, message: BoardFailed) -> None:
+        self.desk.queue_read, self.desk.queue_failure = True, visible(f"{message.code}: {message.reason}")
+        screen = self._in_front()
+        self._first_board.set()
+        if isinstance(screen, Room):
+            screen.queue_failed()
+
+    def _queue_changed(self, touched: set[str]) -> None:
+        screen = self._in_front()
+        self._first_board.set()
+        self._join_sessions()
+        if isinstance(screen, Room):
+            screen.board_changed(touched)
+        elif isinstance(screen, Dialog):
+            screen.records_changed(touched)
+
+    def _join_sessions(self) -> None:
+        """Sessions that work under a lease take their staleness from it."""
+        patch = self.desk.arrangement.lease(self.desk.backlog.session_states(), self.desk.now_ms())
+        screen = self._in_front()
+        if patch and isinstance(screen, Room):
+            screen.records_changed({}, patch)
+
     @on(Worker.StateChanged)
     def _worker_ended(self, message: Worker.StateChanged) -> None:
         """A feed that has ended must not pass for a quiet fleet."""
@@ -128,10 +194,16 @@ class ConsoleApp(FittingApp[int]):
         if worker.name == "feed" and message.state is WorkerState.ERROR:
             told = unforeseen(cast("Exception", worker.error))
             self._failed(SnapshotFailed(told.code, f"The live view has stopped; start again. {told.hint}"))
+        if worker.name == "queue feed" and message.state is WorkerState.ERROR:
+            told = unforeseen(cast("Exception", worker.error))
+            self._board_failed(BoardFailed(told.code, f"The live view has stopped; start again. {told.hint}"))
 
     def _second(self) -> None:
         screen = self._in_front()
         if isinstance(screen, Room):
+            if not isinstance(screen, QueueRoom):
+                self.desk.backlog.tick(self.desk.moment(), ())
+            self._join_sessions()
             screen.time_passed()
             self._tell_doctor()
 
@@ -158,20 +230,73 @@ class ConsoleApp(FittingApp[int]):
         return tuple(cells)
 
     async def settled(self) -> None:
-        """Wait until the records have been read for the first time and drawn."""
+        """Wait until records and queue have been read for the first time and drawn."""
         await self._first_look.wait()
+        await self._first_board.wait()
+
+    def stop_waiting(self) -> None:
+        """Nobody waits any longer for what will not come."""
+        self._first_look.set()
+        self._first_board.set()
 
     # Rooms
 
     def action_home(self) -> None:
         """Go to Fleet."""
-        while isinstance(self.screen, SessionRoom):
+        while isinstance(self.screen, Room) and not isinstance(self.screen, FleetRoom):
             self.pop_screen()
+
+    def action_queue(self) -> None:
+        """Go to the queue."""
+        self._go_to(self.queue)
+
+    def action_attention(self) -> None:
+        """Go to what needs attention."""
+        self._go_to(self.attention)
+
+    def _go_to(self, room: Room) -> None:
+        if not isinstance(self.screen, Room) or self.screen is room:
+            return
+        if room in self.screen_stack:
+            while self.screen is not room:
+                self.pop_screen()
+        else:
+            self.action_home()
+            self.push_screen(room)
+        self.call_after_refresh(self._tell_doctor)
+
+    def action_last_session(self) -> None:
+        """Go to the session that was opened last."""
+        if self._last_session is None:
+            self.notify("No session was opened yet; enter opens one on Fleet.", severity="warning", markup=False)
+        elif not (isinstance(self.screen, SessionRoom) and self.screen.session_id == self._last_session):
+            self._open(SessionRoom(self.desk, self._last_session))
+
+    @on(IssueWanted)
+    def _issue_wanted(self, message: IssueWanted) -> None:
+        below = self.screen_stack[-2] if len(self.screen_stack) > 1 else None
+        if isinstance(below, IssueRoom) and below.issue_id == message.issue_id and isinstance(self.screen, Room):
+            self.pop_screen()  # issue and session open each other: going there and back makes no tower
+        else:
+            self._open(IssueRoom(self.desk, message.issue_id))
+
+    @on(SessionWanted)
+    def _session_wanted(self, message: SessionWanted) -> None:
+        self.action_open_session(message.session_id)
 
     def action_open_session(self, session_id: str) -> None:
         """Open a session's room."""
-        if self.screen is self.fleet:
-            self.push_screen(SessionRoom(self.desk, session_id))
+        below = self.screen_stack[-2] if len(self.screen_stack) > 1 else None
+        if isinstance(below, SessionRoom) and below.session_id == session_id and isinstance(self.screen, Room):
+            self.pop_screen()
+        elif not isinstance(self.screen, SessionRoom):
+            self._last_session = session_id
+            self._open(SessionRoom(self.desk, session_id))
+
+    def _open(self, room: Room) -> None:
+        """Put a room above the one in front, once however often it was asked for."""
+        if isinstance(self.screen, Room) and type(self.screen) is not type(room):
+            self.push_screen(room)
             self.call_after_refresh(self._tell_doctor)
 
     def action_help(self) -> None:
@@ -184,26 +309,28 @@ class ConsoleApp(FittingApp[int]):
         if focused is not None:
             sections.append(("Moving about", _bindings(type(focused))))
         sections.append(("Everywhere", _bindings(type(self))))
-        self._acting().show_help(sections, self.desk.target(screen.selected_id()))
+        self._acting().show_help(sections, screen.target(), on_issues=_on_issues(screen))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """What the palette offers besides themes."""
         yield SystemCommand("Theme", "Change how the console looks", self.action_change_theme)
         yield SystemCommand("Help", "Show the keys that work here", self.action_help)
         if isinstance(screen, Room):
-            yield SystemCommand("Act", "Open the actions on the selected session", self.action_act)
+            yield SystemCommand("Act", "Open the actions on what is selected", self.action_act)
         if screen is self.fleet:
             yield SystemCommand("Saved views", "Show a saved view, or save the filter", self.action_views)
         yield SystemCommand("Fleet", "Go to the list of sessions", self.action_home)
+        yield SystemCommand("Queue", "Go to the issues of the queue", self.action_queue)
+        yield SystemCommand("Attention", "Go to what needs a person", self.action_attention)
         yield SystemCommand("Quit", "Leave the console", self.action_quit)
 
     # Acting
 
     def action_act(self) -> None:
-        """Open the action menu on the selected session."""
+        """Open the action menu on what is selected."""
         screen = self.screen
         if isinstance(screen, Room):
-            self._acting().show_menu(self.desk.target(screen.selected_id()))
+            self._acting().show_menu(screen.target(), on_issues=_on_issues(screen))
 
     def action_views(self) -> None:
         """Open the menu of saved views."""
@@ -213,14 +340,22 @@ class ConsoleApp(FittingApp[int]):
     def _acting(self) -> "Acting":
         from phelix_tui.acting import Acting  # noqa: PLC0415 - the dialogs are a tenth of the start
 
-        return Acting(self, self.desk, self.feed)
+        return Acting(self, self.desk, self.feed, self.queue_feed)
 
     def action_copy_id(self) -> None:
-        """Copy the selected session's id."""
-        selected = self.screen.selected_id() if isinstance(self.screen, Room) else None
+        """Copy the id of what is selected; where the queue is empty, the command that fills it."""
+        screen = self.screen
+        selected = screen.selected_id() if isinstance(screen, Room) else None
+        if selected is None and isinstance(screen, QueueRoom) and not len(self.desk.backlog):
+            selected = screen.first_command()
         if selected:
             self.copy_to_clipboard(selected)
-            self.notify(f"{selected} went to the terminal's clipboard (OSC 52).", markup=False)
+            self.notify(f"{visible(selected)} went to the terminal's clipboard (OSC 52).", markup=False)
+
+
+def _on_issues(room: Room) -> bool:
+    """Whether a room is about issues of the queue rather than sessions."""
+    return not isinstance(room, (FleetRoom, SessionRoom))
 
 
 def _bindings(kind: type) -> list[Binding]:

@@ -11,7 +11,7 @@ import heapq
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from phelix_core.sessions.model import ACTIVE
@@ -59,6 +59,7 @@ class Arrangement:
         self._now_ms = 0
         self._filtered_ms = 0
         self.filtering = Filtering()
+        self.leased: dict[str, str] = {}
         self._accepts: Callable[[Filterable], bool] | None = None
         self._shown: list[Key] = self._sorted
         self._members: set[str] | None = None
@@ -82,7 +83,8 @@ class Arrangement:
         row = self._rows.get(session_id)
         found = self._known.get(session_id)
         if row is None and found is not None:
-            row = self._rows[session_id] = row_of(session_id, found, self._now_ms, self._stale_after_ms)
+            row = row_of(session_id, found, self._now_ms, self._stale_after_ms)
+            row = self._rows[session_id] = replace(row, state=self._state_of(session_id, found))
         return row
 
     @property
@@ -155,8 +157,9 @@ class Arrangement:
             }
 
     def inherit(self, other: "Arrangement") -> None:
-        """Take over another's marks and filter, and what it last read well of records that are bad now."""
+        """Take over another's marks, filter and leases, and what it last read well of records that are bad now."""
         self._marked, self.filtering = other.marked, other.filtering
+        self.lease(other.leased, self._now_ms)
         self._compile()
         self._select()
         bad = {session_id: found for session_id, found in self._known.items() if isinstance(found, BadRecord)}
@@ -191,6 +194,26 @@ class Arrangement:
     def order(self) -> list[str]:
         """Ids of the records that match the filter, attention first."""
         return [key[2] for key in self._shown]
+
+    def pressing(self) -> list[tuple[str, str]]:
+        """Ids and states of the records that want attention, whatever the filter, most pressing first."""
+        end = bisect_left(self._sorted, (STATES[ACTIVE].rank,))  # pyright: ignore[reportArgumentType] - a prefix sorts first
+        return [(key[2], self._states[key[2]]) for key in self._sorted[:end]]
+
+    def lease(self, states: Mapping[str, str], now_ms: int) -> Patch:
+        """Take the states of the sessions whose lease decides about them; the others go by their own events."""
+        before, self.leased = self.leased, dict(states)
+        differing = {
+            session_id
+            for session_id in before.keys() | states.keys()
+            if before.get(session_id) != states.get(session_id)
+        }
+        return self.change({one: self._known[one] for one in differing if one in self._known}, now_ms)
+
+    def _state_of(self, session_id: str, found: Found) -> str:
+        """A record's state as shown: one that is joined to a lease takes its staleness from there."""
+        own = state_of_found(found, self._now_ms, self._stale_after_ms)
+        return self.leased.get(session_id, own) if _turning(found) is not None else own
 
     def in_order(self) -> list[SessionRow]:
         """The same as lines."""
@@ -278,7 +301,7 @@ class Arrangement:
 
     def _put(self, session_id: str, found: Found) -> Key:
         """Take a record in, but for its place in the order."""
-        state = state_of_found(found, self._now_ms, self._stale_after_ms)
+        state = self._state_of(session_id, found)
         before = self._states.get(session_id)
         if before is not None:
             self.counts[before] -= 1

@@ -7,8 +7,10 @@ envelope, also where something unforeseen went wrong.
 import asyncio
 import os
 from collections.abc import Mapping
+from typing import Any, cast
 
 from phelix_core.cli.main import unforeseen
+from phelix_core.clock import Moment, moment_of
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.registry import load_command
 from phelix_core.commands.run import run
@@ -19,9 +21,14 @@ from phelix_core.errors import SessionCorrupt
 from phelix_core.sessions.model import record_name
 from phelix_core.text import SafeStr
 from phelix_core.views.shown import shown
-from phelix_tui.actions import Target
+from phelix_tui.actions import SessionTarget
 from phelix_tui.arrangement import Arrangement, Patch
+from phelix_tui.backlog import Backlog
 from phelix_tui.feed import SECOND_LOOKS_S
+from phelix_tui.issue_actions import IssueTarget
+
+_STORY = 200
+"""Events and checkpoints of an issue that its room shows."""
 
 
 def is_writable(folder: str) -> bool:
@@ -47,6 +54,9 @@ class Desk:
     def __init__(self, env: Environment) -> None:
         self.env = env
         self.arrangement = Arrangement(env.settings.stale_after_ms)
+        self.backlog = Backlog()
+        self.queue_read = False
+        self.queue_failure: SafeStr | None = None
 
     @property
     def read_only(self) -> bool:
@@ -65,8 +75,12 @@ class Desk:
     @property
     def place(self) -> SafeStr:
         """The data directory as people write it."""
-        home, folder = os.path.expanduser("~"), self.env.settings.data_dir
-        return shown(f"~{folder[len(home) :]}" if folder.startswith(f"{home}/") else folder)
+        return _at_home(self.env.settings.data_dir)
+
+    @property
+    def queue_place(self) -> SafeStr:
+        """The queue's file as people write it."""
+        return _at_home(self.env.queue.path)
 
     def file_of(self, session_id: str) -> SafeStr:
         """Where the session's record is."""
@@ -87,10 +101,22 @@ class Desk:
         arrangement.inherit(before)
         return Patch((), len(arrangement))
 
-    def target(self, session_id: str | None) -> Target | None:
+    def moment(self) -> Moment:
+        """Now by both clocks, as leases are judged."""
+        return moment_of(self.env.clock)
+
+    def target(self, session_id: str | None) -> SessionTarget | None:
         """The session as the screen shows it."""
         found = self.arrangement.found(session_id) if session_id else None
-        return Target(session_id, found) if session_id and found is not None else None
+        return SessionTarget(session_id, found) if session_id and found is not None else None
+
+    def issue_target(self, issue_id: str | None) -> IssueTarget | None:
+        """The issue as the screen shows it."""
+        issue = self.backlog.issues.get(issue_id) if issue_id else None
+        if issue is None:
+            return None
+        state, project = self.backlog.state(issue.id) or issue.status, self.backlog.project_name(issue.project_id)
+        return IssueTarget(issue, self.backlog.leases.get(issue.id), state, project)
 
     async def call(
         self, name: str, raw: Mapping[str, object], *, dry_run: bool = False, expect_digest: str | None = None
@@ -130,3 +156,13 @@ class Desk:
             await asyncio.sleep(pause)
             envelope = await self.call("session show", {"session_id": session_id})
         return envelope.result if isinstance(envelope.result, ShownSession) else envelope
+
+    async def show_issue(self, issue_id: str) -> dict[str, Any] | Envelope:
+        """Read one issue whole; the envelope is a failure's."""
+        envelope = await self.call("queue show", {"issue_id": issue_id, "limit": _STORY})
+        return cast("dict[str, Any]", envelope.result) if envelope.error is None else envelope
+
+
+def _at_home(path: str) -> SafeStr:
+    home = os.path.expanduser("~")
+    return shown(f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path)

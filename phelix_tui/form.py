@@ -1,26 +1,40 @@
 """A command's declared fields as a form: one widget a type, errors under their field, no rule restated."""
 
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final, cast
 
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.events import Paste
+from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input
 
 from phelix_core.checks import Surface
 from phelix_core.commands.registry import Command, Field
 from phelix_core.text import visible
+from phelix_tui.actions import Action
 from phelix_tui.widgets.pages import Bar, cell
 
-PRESET = frozenset({"session_id", "if_rev", "where", "replace"})
-"""Fields that the screen fills in: what is selected, the revision shown, the filter in force and what it replaces."""
+PRESET = frozenset({"session_id", "if_rev", "issue_id", "if_epoch", "where", "replace"})
+"""Fields that the screen fills in: what is selected, how it stands, the filter in force and what it replaces."""
 
 
-def form_fields(command: Command) -> tuple[Field, ...]:
-    """Fields that a person fills in."""
-    return tuple(field for field in command.fields(Surface.TUI) if field.name not in PRESET)
+def form_fields(command: Command, action: Action | None = None) -> tuple[Field, ...]:
+    """Fields that a person fills in: those that the action names, else all that the screen does not."""
+    known = {field.name: field for field in command.fields(Surface.TUI) if field.name not in PRESET}
+    if action is None or action.fields is None:
+        return tuple(known.values())
+    more = [name for names in action.also.values() for name in names]
+    return tuple(known[name] for name in (*action.fields, *more))
+
+
+def choices_of(field: Field, action: Action) -> tuple[str, ...]:
+    """The words that a field may hold; none where it takes any text."""
+    declared = next((check.schema["enum"] for check in field.checks if "enum" in check.schema), ())
+    return action.choices.get(field.name) or tuple(cast("Sequence[str]", declared))
 
 
 def _text(value: str) -> object:
@@ -49,6 +63,67 @@ class Entry(Input):
         self.replace(joined, *self.selection)
 
 
+class Choice(Bar, can_focus=True):
+    """One of a few words: left and right go between them, a word's first letter chooses it."""
+
+    DEFAULT_CSS = """
+    Choice { background: $boost; }
+    Choice:focus { background: $row-cursor; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,h", "step(-1)", "The one before", show=False, id="choice.before"),
+        Binding("right,l,space", "step(1)", "The next one", show=False, id="choice.next"),
+        Binding("enter,down", "done", "Go on", show=False, id="choice.done"),
+    ]
+
+    @dataclass
+    class Changed(Message):
+        """Another word was chosen."""
+
+        choice: "Choice"
+
+    @dataclass
+    class Submitted(Message):
+        """The operator goes on to the next field."""
+
+        choice: "Choice"
+
+    def __init__(self, words: Sequence[str], *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(id=id)
+        self._words = tuple(words)
+        self._place = 0
+
+    @property
+    def value(self) -> str:
+        """The word chosen."""
+        return self._words[self._place]
+
+    @value.setter
+    def value(self, word: str) -> None:
+        self._place = self._words.index(word)
+        self._draw()
+        self.post_message(self.Changed(self))
+
+    def on_mount(self) -> None:
+        """Show the words."""
+        self._draw()
+
+    def _draw(self) -> None:
+        cells = [cell(" ")]
+        for place, word in enumerate(self._words):
+            chosen = place == self._place
+            cells.append(cell(f"◉ {word}  " if chosen else f"○ {word}  ", "bold accent" if chosen else "muted"))
+        self.show(cells, [cell("← → ", "muted")])
+
+    def action_step(self, by: int) -> None:
+        """Choose another word."""
+        self.value = self._words[(self._place + by) % len(self._words)]
+
+    def action_done(self) -> None:
+        """Go on."""
+        self.post_message(self.Submitted(self))
+
+
 class FormField(Vertical):
     """A label, an input that says what belongs in it, and a line for what is wrong."""
 
@@ -62,13 +137,12 @@ class FormField(Vertical):
     FormField.-wrong > .wrong { display: block; }
     """
 
-    def __init__(self, field: Field, *, required: bool) -> None:
+    def __init__(self, field: Field, *, required: bool, words: Sequence[str] = ()) -> None:
         super().__init__(classes="field")
         self.field = field
         told = field.help.replace("; repeatable", ": ids, separated by spaces")
-        self._input = Entry(
-            placeholder=f"{told} (required)" if required else told, select_on_focus=False, id=f"field-{field.name}"
-        )
+        told, name = (f"{told} (required)" if required else told), f"field-{field.name}"
+        self._input = Choice(words, id=name) if words else Entry(placeholder=told, select_on_focus=False, id=name)
         self._label = Bar(classes="label")
         self._wrong = Bar(classes="wrong")
 

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 
 from textual.message import Message
 
+from phelix_core.queue.board import Board
 from phelix_core.views.rows import Found
 from phelix_tui.arrangement import Arrangement
+from phelix_tui.backlog import Backlog
 
 
 @dataclass
@@ -50,3 +52,38 @@ class SnapshotFailed(Message):
 
     code: str
     reason: str
+
+
+@dataclass
+class BoardLoaded(Message):
+    """The queue was looked at: all of it, or what changed; of many issues, `backlog` holds them sorted already."""
+
+    board: Board
+    backlog: Backlog | None = None
+
+
+@dataclass
+class BoardFailed(Message):
+    """The queue could not be looked at; what is shown of it is old."""
+
+    code: str
+    reason: str
+
+
+@dataclass
+class QueueGone(Message):
+    """There is no queue here."""
+
+
+@dataclass
+class IssueWanted(Message):
+    """An operator asked for an issue's room."""
+
+    issue_id: str
+
+
+@dataclass
+class SessionWanted(Message):
+    """An operator asked for a session's room."""
+
+    session_id: str

@@ -43,7 +43,7 @@ class ReportingConsole(ConsoleApp):
         """End, without the traceback that Textual prints with every local variable (Textual's hook)."""
         if isinstance(self._exception, Exception):
             self.fault = self.fault or unforeseen(self._exception)
-        self._first_look.set()  # nobody waits for what will not come
+        self.stop_waiting()
         self._close_messages_no_wait()
 
     def require_sound(self) -> None:

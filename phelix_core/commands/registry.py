@@ -62,6 +62,11 @@ CATALOGUE: Mapping[str, str] = {
     "completion": "phelix_core.commands.programs:completion",
 }
 
+READ_MODELS: Mapping[str, str] = {
+    "queue board": "phelix_core.commands.queue.board:board",
+}
+"""Commands that a live view within this process asks: no other surface carries, lists or completes them."""
+
 EVERYWHERE = frozenset(Surface)
 
 
@@ -160,8 +165,8 @@ def command(
 
 
 def load_command(name: str) -> Command:
-    """Import and answer the command `name`, which must be in `CATALOGUE`."""
-    module, _, attribute = CATALOGUE[name].partition(":")
+    """Import and answer the command `name`, which must be in `CATALOGUE` or in `READ_MODELS`."""
+    module, _, attribute = (CATALOGUE.get(name) or READ_MODELS[name]).partition(":")
     return cast("Command", getattr(import_module(module), attribute))
 
 

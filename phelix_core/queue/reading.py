@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import Any, Final, TypeVar, cast
 
 from phelix_core.frozen import made_of, members_of
+from phelix_core.queue.board import BoardIssue
 from phelix_core.queue.model import (
     Artifact,
     Campaign,
@@ -65,6 +66,7 @@ _TABLES: Final[dict[type, str]] = {
     Checkpoint: "checkpoints",
     Artifact: "artifacts",
     StoredEvent: "events",
+    BoardIssue: "issues",
 }
 
 
@@ -77,10 +79,7 @@ def _columns(model: type, prefix: str = "") -> str:
     return ", ".join(f"{prefix}{name}" for name, _ in members_of(model))
 
 
-_COLUMNS: Final[dict[type, str]] = {
-    kind: _columns(kind)
-    for kind in (Workspace, Project, Campaign, Milestone, Issue, Lease, Run, Checkpoint, Artifact, StoredEvent)
-}
+_COLUMNS: Final[dict[type, str]] = {kind: _columns(kind) for kind in _TABLES}
 
 
 class Reading:
@@ -251,3 +250,36 @@ class Reading:
         where, values = self._in(scope)
         rest = f"WHERE {where} AND status = 'needs_recovery' AND {NOT_ARCHIVED.format('')}"
         return self._rows(Issue, rest, [*values, scope.project.id], first_to_claim)
+
+    def board_issues(self, ids: Sequence[str] | None) -> list[BoardIssue]:
+        if ids is None:
+            return self._rows(BoardIssue, "")
+        return [issue for one in ids if (issue := self._one(BoardIssue, "WHERE id = ?", [one])) is not None]
+
+    def issue_needs(self, ids: Sequence[str] | None) -> list[tuple[str, str]]:
+        sql = "SELECT issue_id, depends_on FROM issue_dependencies"
+        if ids is None:
+            return cast("list[tuple[str, str]]", self._db.ask(sql))
+        found = [row for one in ids for row in self._db.ask(f"{sql} WHERE issue_id = ?", [one])]
+        return cast("list[tuple[str, str]]", found)
+
+    def every_milestone(self) -> list[Milestone]:
+        return self._rows(Milestone, "ORDER BY created_at, position, id")
+
+    def milestone_needs(self) -> list[tuple[str, str]]:
+        sql = "SELECT milestone_id, depends_on FROM milestone_dependencies"
+        return cast("list[tuple[str, str]]", self._db.ask(sql))
+
+    def standing_leases(self, ids: Sequence[str] | None) -> list[Lease]:
+        if ids is not None:
+            rest = "WHERE issue_id = ? AND status IN ('active', 'needs_recovery')"
+            return [lease for one in ids for lease in self._rows(Lease, rest, [one])]
+        waiting = "issue_id IN (SELECT id FROM issues WHERE status = 'needs_recovery') AND status = 'needs_recovery'"
+        return [*self._rows(Lease, "WHERE status = 'active'"), *self._rows(Lease, f"WHERE {waiting}")]
+
+    def named_holders(self) -> list[Lease]:
+        return self._rows(Lease, "WHERE status = 'active' AND holder_pid IS NOT NULL")
+
+    def touched_since(self, seq: int, *, limit: int) -> list[str | None]:
+        rows = self._db.ask("SELECT issue_id FROM events WHERE seq > ? ORDER BY seq LIMIT ?", [seq, limit])
+        return [row[0] for row in rows]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from phelix_core.clock import Moment
+from phelix_core.queue.board import BoardIssue
 from phelix_core.queue.journal import Event, RowChange
 from phelix_core.queue.model import (
     Artifact,
@@ -141,6 +142,36 @@ class Questions(Protocol):
 
     def needing_recovery(self, scope: Scope) -> list[Issue]:
         """Issues in `needs_recovery`, archived campaigns left out, in claim order."""
+        ...
+
+    # What a live view asks
+
+    def board_issues(self, ids: Sequence[str] | None) -> list[BoardIssue]:
+        """Issues as a list needs them; all without ids."""
+        ...
+
+    def issue_needs(self, ids: Sequence[str] | None) -> list[tuple[str, str]]:
+        """Pairs of an issue and one it depends on; of every issue without ids."""
+        ...
+
+    def every_milestone(self) -> list[Milestone]:
+        """Milestones of every project, in the order they were planned."""
+        ...
+
+    def milestone_needs(self) -> list[tuple[str, str]]:
+        """Pairs of a milestone and one it depends on."""
+        ...
+
+    def standing_leases(self, ids: Sequence[str] | None) -> list[Lease]:
+        """Leases that are active or wait for recovery; of every issue without ids."""
+        ...
+
+    def named_holders(self) -> list[Lease]:
+        """Active leases whose holder named its process."""
+        ...
+
+    def touched_since(self, seq: int, *, limit: int) -> list[str | None]:
+        """What each event behind `seq` is about: an issue, or None for more than one."""
         ...
 
 

@@ -49,7 +49,7 @@ def confirmation(plan: Mapping[str, object]) -> Confirmation:
             for change in changes
             for name in [str(change["field"])]
         ),
-        event=shown(", ".join(f"{name} {value}" for name, value in event.items())) if event else None,
+        event=shown(", ".join(f"{name} {_text(value)}" for name, value in event.items())) if event else None,
         side_effects=tuple(shown(str(effect)) for effect in cast("list[object]", plan["side_effects"])),
         command=shown(str(plan["command"])),
     )
@@ -60,9 +60,13 @@ def _value(name: str, value: object) -> SafeStr | None:
         return None
     if name.endswith("_at_ms") and isinstance(value, int):
         return moment(value)
+    return shown(_text(value))
+
+
+def _text(value: object) -> str:
     if isinstance(value, list):
-        return shown(", ".join(map(str, cast("list[object]", value))))
+        return ", ".join(map(str, cast("list[object]", value)))
     if isinstance(value, Mapping):
         members = cast("Mapping[str, object]", value)
-        return shown(", ".join(f"{key} {member}" for key, member in members.items()))
-    return shown(str(value))
+        return ", ".join(f"{key} {member}" for key, member in members.items())
+    return str(value)

@@ -1,8 +1,9 @@
-"""Forms and confirmations: the exact write, bound to the revision on the screen, before anything is written.
+"""Forms and confirmations: the exact write, bound to the version on the screen, before anything is written.
 
 A form shows what it would write while it is filled in. A confirmation is frozen: its digest is what is
-applied or nothing is. Both watch the session they are about, and disable themselves when it moves on.
-Source: console page, section 6.
+applied or nothing is. Both watch what they are about, a session or an issue, and disable themselves when it
+moves on. What is wide, or takes over others' work, also wants a proof typed: the last four of the id, or how
+many are moved. Source: console page, section 6.
 """
 
 from collections.abc import Collection, Mapping
@@ -14,6 +15,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.timer import Timer
+from textual.widget import Widget
 from textual.widgets import Button, Input
 
 from phelix_core.commands.preview import WritePlan
@@ -22,17 +24,16 @@ from phelix_core.envelope import Envelope
 from phelix_core.strictjson import plain
 from phelix_core.text import SafeStr, visible
 from phelix_core.views.confirmation import Confirmation, confirmation
-from phelix_core.views.moments import time_of_day
-from phelix_core.views.rows import BadRecord
 from phelix_core.views.shown import shown
-from phelix_tui.actions import ADDITIVE, Action, Target, ViewTarget, raw_of, why_not
+from phelix_tui.actions import ADDITIVE, WIDE, Action, Target, why_not
 from phelix_tui.desk import Desk
-from phelix_tui.form import FormField, form_fields
+from phelix_tui.form import Choice, Entry, FormField, choices_of, form_fields
 from phelix_tui.screens.dialog import Dialog
 from phelix_tui.screens.drawing import plan_lines
+from phelix_tui.screens.queue_drawing import queue_plan_lines
 from phelix_tui.widgets.pages import Bar, TextPage, cell
 from phelix_tui.widgets.rowlist import Cell
-from phelix_tui.wrapping import line
+from phelix_tui.wrapping import TextLine, line
 
 _TYPING_PAUSE_S = 0.12
 
@@ -42,7 +43,7 @@ class Proposal:
     """A write that an operator wants: the action, its target as shown, and what was filled in."""
 
     action: Action
-    target: Target | ViewTarget
+    target: Target
     values: Mapping[str, object]
 
 
@@ -62,7 +63,7 @@ class ProposalDialog(Dialog[Outcome | Proposal]):
         Binding("y", "copy_command", "Copy the command", id="dialog.copy"),
     ]
 
-    def __init__(self, desk: Desk, action: Action, target: Target | ViewTarget) -> None:
+    def __init__(self, desk: Desk, action: Action, target: Target) -> None:
         super().__init__()
         self.desk = desk
         self.action = action
@@ -76,15 +77,10 @@ class ProposalDialog(Dialog[Outcome | Proposal]):
     def title_bar(self) -> Bar:
         """The verb, the whole id, the title, the revision."""
         bar = Bar(id="proposal-title", classes="dialog-title")
-        if isinstance(self.target, ViewTarget):
-            name = cell(f"{self.target.name} " if self.target.name else "")
-            bar.show([cell(f" {self.action.verb} ", "bold"), name, Cell(shown(self.target.about), "muted")])
-            return bar
-        found = self.target.found
-        title = "" if isinstance(found, BadRecord) else found.title or ""
+        named, title, standing = self.target.names(self.action)
+        verb = cell(f" {self.action.verb} ", "bold")
         bar.show(
-            [cell(f" {self.action.verb} ", "bold"), cell(f"{self.target.session_id} "), Cell(shown(title), "muted")],
-            [cell(f" rev {self.target.rev} ", "accent")],
+            [verb, cell(f"{visible(named)} "), Cell(shown(title), "muted")], [cell(f" {visible(standing)} ", "accent")]
         )
         return bar
 
@@ -93,13 +89,18 @@ class ProposalDialog(Dialog[Outcome | Proposal]):
         if isinstance(envelope.result, WritePlan):
             self.plan = envelope.result
             self._shown = confirmation(cast("Mapping[str, object]", plain(envelope.result)))
-            caution = load_command(self.action.command).caution
-            place = line(cell("In ", "muted"), Cell(self.desk.place))
-            self.query_one("#plan", TextPage).show([place, *plan_lines(self._shown, caution)])
+            self.query_one("#plan", TextPage).show(self._plan_lines(envelope.result, self._shown))
         else:
             self.plan = None
             self.show_refusal(envelope.failure())
         self.tell_guard()
+
+    def _plan_lines(self, plan: WritePlan, told: Confirmation) -> list[TextLine]:
+        caution = load_command(self.action.command).caution
+        if self.target.kind == "issue":
+            place = line(cell("In ", "muted"), Cell(self.desk.queue_place))
+            return [place, *queue_plan_lines(plan, told, caution, self.desk.backlog)]
+        return [line(cell("In ", "muted"), Cell(self.desk.place)), *plan_lines(told, caution)]
 
     def show_refusal(self, told: Mapping[str, object]) -> None:
         """Say why there is no plan."""
@@ -107,43 +108,27 @@ class ProposalDialog(Dialog[Outcome | Proposal]):
         self.query_one("#plan", TextPage).show([line(code, message, hang=2)])
 
     def fresh(self) -> bool:
-        """Whether the session is still at the revision this dialog is about."""
-        if isinstance(self.target, ViewTarget):
-            return True
-        found = self.desk.arrangement.found(self.target.session_id)
-        return found is not None and not isinstance(found, BadRecord) and found.rev == self.target.rev
+        """Whether the target is still as it was when this dialog was asked for."""
+        return self.target.guard(self.desk, self.action).fresh
 
     def tell_guard(self) -> None:
         """Say whether the record is still the one shown, and open or close the way on."""
         bar = self.query_one("#guard", Bar)
-        reason = why_not(self.target, self.desk.locked)
+        guard = self.target.guard(self.desk, self.action)
+        reason = why_not(self.target, self.desk.locked, self.action)
         if self._applying:
             bar.show([cell(" … writing; what came of it is told here", "accent")])
         elif reason is not None:
             bar.show([cell(" ✗ ", "error"), Cell(visible(reason), "error")])
-        elif isinstance(self.target, ViewTarget):
-            told = " ✓ this is what will be written, or nothing" if self.plan else ""
-            bar.show([cell(told, "ok")], [cell(f" {self.HINT} ", "muted")], keeps="left")
+        elif guard.fresh:
+            unchanged = cell(f" {guard.text}", guard.role)
+            bar.show([unchanged], [cell(f" {self.HINT} ", "muted")], keeps="left")
         else:
-            self._tell_session_guard(bar, self.target)
+            bar.show([cell(f" {guard.text}", guard.role)])
         apply, open_ = self.query_one("#apply", Button), self.may_go_on()
         if apply.has_focus and not open_:
             self.query_one("#cancel", Button).focus()
         apply.disabled = not open_
-
-    def _tell_session_guard(self, bar: Bar, target: Target) -> None:
-        """Say how the session on disk stands to the one shown."""
-        found = self.desk.arrangement.found(target.session_id)
-        if self.fresh():
-            unchanged = cell(f" ✓ unchanged since rev {target.rev}", "ok")
-            bar.show([unchanged], [cell(f" {self.HINT} ", "muted")], keeps="left")
-        elif found is None:
-            bar.show([cell(" ✗ the record has gone", "error")])
-        elif isinstance(found, BadRecord):
-            bar.show([cell(f" ✗ the record cannot be read now ({found.code})", "error")])
-        else:
-            when = time_of_day(found.updated_at_ms)
-            bar.show([cell(f" ▲ now rev {found.rev}, changed {when}: go back and look again", "warning")])
 
     def may_go_on(self) -> bool:
         """Whether the button works."""
@@ -151,7 +136,7 @@ class ProposalDialog(Dialog[Outcome | Proposal]):
 
     def records_changed(self, changes: Collection[str] | None) -> None:
         """Look again where the record this is about has changed."""
-        if (changes is None or self.target.name in changes) and self.is_mounted:
+        if (changes is None or self.target.id in changes) and self.is_mounted:
             self.tell_guard()
 
     # What the operator does
@@ -175,7 +160,7 @@ class ProposalDialog(Dialog[Outcome | Proposal]):
 
     @work(exclusive=True, group="apply", exit_on_error=False)
     async def _apply(self, proposal: Proposal, digest: str) -> None:
-        raw = raw_of(proposal.target, proposal.values)
+        raw = proposal.target.raw(self.action, proposal.values)
         envelope = await self.desk.call(self.action.command, raw, expect_digest=digest)
         if self.is_current:
             self.dismiss(Outcome(proposal, envelope))
@@ -190,7 +175,7 @@ class CommandForm(ProposalDialog):
 
     HINT: ClassVar = "enter goes on · esc back"
 
-    def __init__(self, desk: Desk, action: Action, target: Target | ViewTarget) -> None:
+    def __init__(self, desk: Desk, action: Action, target: Target) -> None:
         super().__init__(desk, action, target)
         self._pause: Timer | None = None
         self._planned: dict[str, object] = {}
@@ -202,8 +187,9 @@ class CommandForm(ProposalDialog):
         with Vertical(classes="dialog proposal"):
             yield self.title_bar()
             with VerticalScroll(id="fields", can_focus=False):
-                for field in form_fields(command):
-                    yield FormField(field, required=field.name == self.action.asks)
+                for field in form_fields(command, self.action):
+                    required = field.name == self.action.asks or (field.required and self.action.fields is not None)
+                    yield FormField(field, required=required, words=choices_of(field, self.action))
             yield TextPage(id="plan")
             yield Bar(id="guard")
             with Horizontal(classes="buttons"):
@@ -212,17 +198,36 @@ class CommandForm(ProposalDialog):
 
     def on_mount(self) -> None:
         """Start in the first field."""
+        self._show_fields()
         self.query(FormField).first().entry.focus()
         self._ask()
 
+    def asked(self) -> list[FormField]:
+        """The fields that are asked for now."""
+        return [field for field in self.query(FormField) if field.display]
+
     def values(self) -> dict[str, object]:
         """What is filled in now."""
-        return {field.field.name: field.value for field in self.query(FormField)}
+        return {field.field.name: field.value for field in self.asked()}
+
+    def _show_fields(self) -> None:
+        """Show the further fields of the choice that is made, and no others."""
+        words = {str(choice.value) for choice in self.query(Choice)}
+        for word, names in self.action.also.items():
+            for field in self.query(FormField):
+                if field.field.name in names:
+                    field.display = word in words
 
     def may_go_on(self) -> bool:
         """A terminal action also wants its reason or result."""
         asked = self.action.asks
         return super().may_go_on() and (asked is None or bool(str(self.values().get(asked, "")).strip()))
+
+    @on(Choice.Changed)
+    def _chosen(self) -> None:
+        """Another choice asks for other fields."""
+        self._show_fields()
+        self._typed()
 
     @on(Input.Changed)
     def _typed(self) -> None:
@@ -234,14 +239,21 @@ class CommandForm(ProposalDialog):
     @on(Input.Submitted)
     def _next_field(self, event: Input.Submitted) -> None:
         """Enter goes on to the next field, and from the last to the button; it never applies."""
-        entries = [field.entry for field in self.query(FormField)]
-        after = entries[entries.index(event.input) + 1 :]
+        self._go_behind(event.input)
+
+    @on(Choice.Submitted)
+    def _behind_choice(self, event: Choice.Submitted) -> None:
+        self._go_behind(event.choice)
+
+    def _go_behind(self, entry: Widget) -> None:
+        entries = [field.entry for field in self.asked()]
+        after = entries[entries.index(entry) + 1 :]
         (after or [self.query_one("#apply")])[0].focus()
 
     @work(exclusive=True, group="plan", exit_on_error=False)
     async def _ask(self) -> None:
         values = self.values()
-        envelope = await self.desk.call(self.action.command, raw_of(self.target, values), dry_run=True)
+        envelope = await self.desk.call(self.action.command, self.target.raw(self.action, values), dry_run=True)
         if not self.is_mounted:
             return
         self._planned = values
@@ -253,7 +265,7 @@ class CommandForm(ProposalDialog):
 
     def show_refusal(self, told: Mapping[str, object]) -> None:
         """A form that nobody has filled in yet is no mistake: it says quietly what it wants."""
-        if any(self.values().values()):
+        if any(field.value for field in self.asked() if isinstance(field.entry, Input)):
             super().show_refusal(told)
         else:
             self.query_one("#plan", TextPage).show([line(cell(visible(str(told["message"])), "muted"))])
@@ -284,6 +296,10 @@ class ConfirmScreen(ProposalDialog):
             yield self.title_bar()
             yield TextPage(id="plan")
             yield Bar(id="guard")
+            if self.action.tier == WIDE:
+                with Horizontal(id="proof"):
+                    yield Bar(id="proof-asked")
+                    yield Entry(id="proof-typed", select_on_focus=False)
             with Horizontal(classes="buttons"):
                 yield Button("Cancel", id="cancel", compact=True)
                 yield Button(self.action.verb, id="apply", variant="warning", compact=True, disabled=True)
@@ -293,9 +309,42 @@ class ConfirmScreen(ProposalDialog):
         self.query_one("#cancel", Button).focus()
         self._ask()
 
+    def may_go_on(self) -> bool:
+        """A wide action also wants its proof; one that would change nothing has nothing to go on to."""
+        if self.plan is None or not self.plan.changes:
+            return False
+        return super().may_go_on() and (self.action.tier != WIDE or self._typed() == self._proof())
+
+    def _proof(self) -> str:
+        return "" if self.plan is None else self.target.proof(self.action, self.plan)
+
+    def _typed(self) -> str:
+        return self.query_one("#proof-typed", Entry).value.strip()
+
+    def tell_guard(self) -> None:
+        """Also say what proof is wanted."""
+        super().tell_guard()
+        if self.action.tier != WIDE or self.plan is None:
+            return
+        asked = [cell(" Type "), cell(visible(self._proof()), "bold accent"), cell(" to go on:")]
+        if not self.plan.changes:
+            asked = [cell(" There is nothing to change.", "muted")]
+        self.query_one("#proof-typed", Entry).display = bool(self.plan.changes)
+        self.query_one("#proof-asked", Bar).show(asked)
+
+    @on(Input.Changed, "#proof-typed")
+    def _proof_changed(self) -> None:
+        self.tell_guard()
+
+    @on(Input.Submitted, "#proof-typed")
+    def _proof_done(self) -> None:
+        """Enter goes on to the button; it never applies."""
+        button = self.query_one("#apply", Button)
+        (self.query_one("#cancel", Button) if button.disabled else button).focus()
+
     @work(exclusive=True, group="plan", exit_on_error=False)
     async def _ask(self) -> None:
-        raw = raw_of(self.target, self._proposal.values)
+        raw = self.target.raw(self.action, self._proposal.values)
         envelope = await self.desk.call(self.action.command, raw, dry_run=True)
         if self.is_mounted:
             self.show_plan(envelope)
@@ -307,10 +356,8 @@ class ConfirmScreen(ProposalDialog):
 
 def finished_line(outcome: Outcome) -> SafeStr:
     """What to tell the operator when a command has answered."""
-    action = outcome.proposal.action
-    verb, name = action.verb, outcome.proposal.target.name or str(outcome.proposal.values.get("name", ""))
-    error = outcome.envelope.error
-    if error is None:
-        return visible(f"{verb}: {name} {action.done}")
+    proposal = outcome.proposal
+    if outcome.envelope.error is None:
+        return visible(proposal.target.told(proposal.action, outcome.envelope.result))
     told = outcome.envelope.failure()
-    return visible(f"{verb}: {told['code']}: {told['message']}")
+    return visible(f"{proposal.action.verb}: {told['code']}: {told['message']}")

@@ -1,7 +1,7 @@
-"""The conflict screen: the record moved on while a change to it was being made.
+"""The conflict screen: what a change was about moved on while it was being made.
 
 Three versions side by side: what was on the screen, what the record is now, and the change. Nothing is
-retried by itself: the operator re-plans on the new revision, copies the text, or lets it go. Source:
+retried by itself: the operator plans again on the new version, copies the text, or lets it go. Source:
 console page, section 7.
 """
 
@@ -15,10 +15,7 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Button
 
 from phelix_core.redaction import redact
-from phelix_core.sessions.model import ACTIVE
-from phelix_core.text import SafeStr
-from phelix_core.views.moments import time_of_day
-from phelix_core.views.rows import BadRecord, Found
+from phelix_core.text import SafeStr, visible
 from phelix_core.views.shown import shown
 from phelix_tui.actions import Target
 from phelix_tui.screens.confirm import Proposal
@@ -26,6 +23,8 @@ from phelix_tui.screens.dialog import Dialog
 from phelix_tui.screens.drawing import heading
 from phelix_tui.widgets.pages import Bar, TextPage, cell
 from phelix_tui.wrapping import TextLine, line
+
+_LABEL = 7
 
 
 class ConflictScreen(Dialog[str]):
@@ -36,18 +35,16 @@ class ConflictScreen(Dialog[str]):
         Binding("p", "answer('replan')", "Plan it again", id="conflict.replan"),
     ]
 
-    def __init__(self, proposal: Proposal, target: Target, current: Found | None, reason: SafeStr) -> None:
+    def __init__(self, proposal: Proposal, current: Target | None, reason: SafeStr) -> None:
         super().__init__()
         self._proposal = proposal
-        self._target = target
         self._current = current
         self._reason = reason
 
     @property
     def can_replan(self) -> bool:
-        """A closed, unreadable or absent record takes no change any more."""
-        current = self._current
-        return current is not None and not isinstance(current, BadRecord) and current.status == ACTIVE
+        """What is closed, unreadable or absent takes no change any more."""
+        return self._current is not None and self._current.why_not(self._proposal.action) is None
 
     def compose(self) -> ComposeResult:
         """Title, three versions, choices."""
@@ -62,18 +59,18 @@ class ConflictScreen(Dialog[str]):
                 yield Button("Let it go", id="cancel", compact=True)
                 yield Button("Copy my text", id="copy", compact=True)
                 if self.can_replan:
-                    yield Button(f"Plan again on rev {self._rev()}", id="replan", compact=True, variant="primary")
+                    yield Button(f"Plan again on {self._now()}", id="replan", compact=True, variant="primary")
 
-    def _rev(self) -> int:
-        current = self._current
-        return 0 if current is None or isinstance(current, BadRecord) else current.rev
+    def _now(self) -> SafeStr:
+        """The version that another plan would be on, in a word or two."""
+        return visible("" if self._current is None else self._current.standing.partition(" · lease")[0])
 
     def on_mount(self) -> None:
         """Fill the three columns; letting go has the focus."""
-        target = self._target
+        target = self._proposal.target
         bar = self.query_one("#conflict-title", Bar)
-        bar.show([cell(" Conflict ", "bold"), cell(f"{self._proposal.action.verb}: {target.session_id}")])
-        self.query_one("#base", TextPage).show([heading("What you saw"), *_version(target.found)])
+        bar.show([cell(" Conflict ", "bold"), cell(f"{self._proposal.action.verb}: {visible(target.id)}")])
+        self.query_one("#base", TextPage).show([heading("What you saw"), *_version(target)])
         self.query_one("#current", TextPage).show([heading("What it is now"), *_version(self._current)])
         self.query_one("#change", TextPage).show([heading("Your change"), *_change(self._proposal.values)])
         self.query_one("#conflict-reason", Bar).show([cell(" ▲ ", "warning"), cell(self._reason, "warning")])
@@ -92,27 +89,18 @@ class ConflictScreen(Dialog[str]):
             self.action_answer(event.button.id or "")
 
 
-def _version(found: Found | None) -> list[TextLine]:
-    if found is None:
-        return [line(cell("the record has gone", "error"))]
-    if isinstance(found, BadRecord):
-        return [line(cell(f"cannot be read: {found.code}", "error"))]
-    point = found.checkpoint
-    pairs = (
-        ("rev", str(found.rev)),
-        ("status", found.status),
-        ("title", found.title),
-        ("step", point.step if point else None),
-        ("note", point.note if point else None),
-        ("result", found.final_result),
-        ("at", time_of_day(found.updated_at_ms)),
-    )
-    return [_member(name, shown(value), "") for name, value in pairs if value]
+def _version(target: Target | None) -> list[TextLine]:
+    if target is None:
+        return [line(cell("it has gone", "error"))]
+    return [
+        _member(name, shown(value), "") if name else line(cell(shown(value), "error"))
+        for name, value in target.members()
+    ]
 
 
 def _member(name: str, value: SafeStr, role: str) -> TextLine:
     """A name and its value for a narrow column."""
-    return line(cell(f"{name:<7}", "muted"), cell(value, role), hang=2)
+    return line(cell(f"{name:<7}" if len(name) < _LABEL else f"{name} ", "muted"), cell(value, role), hang=2)
 
 
 def _change(values: Mapping[str, object]) -> list[TextLine]:

@@ -1,6 +1,6 @@
 """Models of the views as lines of cells: what a session's page, a confirmation and a conflict look like."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from phelix_core.commands.session import ShownSession
 from phelix_core.text import SafeStr, visible
@@ -41,8 +41,15 @@ def identity_lines(shown: ShownSession, row: SessionRow | None, now_ms: int) -> 
     return lines
 
 
-def staleness_lines(shown: ShownSession, now_ms: int, stale_after_ms: int) -> list[TextLine]:
-    """Why it is stale, with rule, inputs and clock; nothing where there is nothing to say."""
+def staleness_lines(
+    shown: ShownSession, now_ms: int, stale_after_ms: int, leased: Sequence[TextLine] | None = None
+) -> list[TextLine]:
+    """Why it is stale, with rule, inputs and clock; nothing where there is nothing to say.
+
+    `leased` are the words of the lease that decides instead.
+    """
+    if leased is not None:
+        return list(leased)
     said = story.staleness(shown.session, now_ms, stale_after_ms)
     if not said:
         return []
@@ -103,10 +110,16 @@ def brief_timeline_lines(shown: ShownSession, now_ms: int, newest: int) -> list[
     ]
 
 
-def preview_lines(shown: ShownSession, row: SessionRow | None, now_ms: int, stale_after_ms: int) -> list[TextLine]:
+def preview_lines(
+    shown: ShownSession,
+    row: SessionRow | None,
+    now_ms: int,
+    stale_after_ms: int,
+    leased: Sequence[TextLine] | None = None,
+) -> list[TextLine]:
     """The page beside the list: why it needs attention first, then who, what it touches, what happened."""
     return [
-        *staleness_lines(shown, now_ms, stale_after_ms),
+        *staleness_lines(shown, now_ms, stale_after_ms, leased),
         *identity_lines(shown, row, now_ms),
         line(),
         heading("References"),
@@ -117,11 +130,17 @@ def preview_lines(shown: ShownSession, row: SessionRow | None, now_ms: int, stal
     ]
 
 
-def story_lines(shown: ShownSession, row: SessionRow | None, now_ms: int, stale_after_ms: int) -> list[TextLine]:
+def story_lines(
+    shown: ShownSession,
+    row: SessionRow | None,
+    now_ms: int,
+    stale_after_ms: int,
+    leased: Sequence[TextLine] | None = None,
+) -> list[TextLine]:
     """The whole story of one session."""
     left = f", room for {shown.events_left} more" if shown.events_left else ""
     return [
-        *staleness_lines(shown, now_ms, stale_after_ms),
+        *staleness_lines(shown, now_ms, stale_after_ms, leased),
         *identity_lines(shown, row, now_ms),
         line(),
         heading("References"),

@@ -27,6 +27,7 @@ from phelix_tui.form import Entry
 from phelix_tui.lookup import Lookup
 from phelix_tui.messages import LookupFailed, LookupFinished, LookupTookLong
 from phelix_tui.screens.drawing import failure_lines, last_read_lines, preview_lines, state_cell
+from phelix_tui.screens.queue_drawing import session_lease_lines
 from phelix_tui.screens.room import Room
 from phelix_tui.widgets.pages import Bar, TextPage, cell
 from phelix_tui.widgets.rowlist import MARK_GLYPH, Cell, Column, Row, RowList
@@ -363,7 +364,9 @@ class FleetRoom(Room):
             lines = failure_lines(self._read.failure(), self.desk.file_of(self._preview_of))
             lines, row = (lines + last_read_lines() if self._last_good else lines), None
         if self._last_good is not None:
-            lines += preview_lines(self._last_good, row, self.desk.now_ms(), self.desk.env.settings.stale_after_ms)
+            leased = session_lease_lines(self.desk, self._preview_of)
+            limit_ms = self.desk.env.settings.stale_after_ms
+            lines += preview_lines(self._last_good, row, self.desk.now_ms(), limit_ms, leased)
         self.query_one("#preview", TextPage).show(lines, home=home)
 
     # What the operator does

@@ -8,6 +8,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
 from phelix_core.text import visible
+from phelix_core.views.queue import rows as issues
 from phelix_core.views.rows import STATES
 from phelix_core.views.story import REFERENCE_LOOKS
 from phelix_tui.screens.dialog import Dialog
@@ -31,10 +32,13 @@ class HelpScreen(Dialog[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("q,question_mark", "leave", "Back", show=False, id="help.back")]
 
-    def __init__(self, sections: Sequence[tuple[str, Sequence[Binding]]], reason: str | None) -> None:
+    def __init__(
+        self, sections: Sequence[tuple[str, Sequence[Binding]]], reason: str | None, *, on_issues: bool = False
+    ) -> None:
         super().__init__()
         self._sections = sections
         self._reason = reason
+        self._on_issues = on_issues
 
     def compose(self) -> ComposeResult:
         """Title and page."""
@@ -48,13 +52,15 @@ class HelpScreen(Dialog[None]):
         lines: list[TextLine] = []
         for title, bindings in self._sections:
             lines += [heading(title), *_key_lines(bindings), line()]
-        lines += [heading("Actions"), *self._actions(), line(), heading("What the signs mean"), *_signs()]
+        lines += [heading("Actions"), *self._actions(), line(), heading("What the signs mean")]
+        lines += _issue_signs() if self._on_issues else _signs()
         page = self.query_one("#help-page", TextPage)
         page.show(lines)
         page.focus()
 
     def _actions(self) -> list[TextLine]:
-        told = [line(cell("`a` opens the actions on the selected session. Nothing is ever written without"))]
+        what = "issue" if self._on_issues else "session"
+        told = [line(cell(f"`a` opens the actions on the selected {what}. Nothing is ever written without"))]
         told.append(line(cell("a confirmation that shows the exact write.")))
         if self._reason is not None:
             told.append(line(cell("Not now: ", "warning"), Cell(visible(self._reason), "warning"), hang=9))
@@ -81,6 +87,26 @@ def _signs() -> list[TextLine]:
     return [*states, line(), *references]
 
 
+def _issue_signs() -> list[TextLine]:
+    return [
+        line(cell(f"{looks.glyph} {looks.word:<15}", looks.role), cell(_ISSUE_MEANINGS[name]), hang=17)
+        for name, looks in issues.STATES.items()
+    ]
+
+
+_ISSUE_MEANINGS = {
+    "needs_recovery": "recorded as stale, or reported so: new claims wait until it is recovered",
+    "stale": "its lease or its last checkpoint ran out; the next claim will record it",
+    "clock": "whether its lease still runs cannot be told by this machine's clocks",
+    "crash_loop": "recovered too often and failed for it; it blocks no claims",
+    "failed": "the work did not succeed",
+    "in_progress": "an agent holds it under a live lease",
+    "ready": "every gate is open; the next claim may take it",
+    "blocked": "waits for something outside the queue, until it is unblocked",
+    "pending": "waits for other issues or milestones",
+    "done": "the work reported that it finished",
+    "archived": "its campaign was put away",
+}
 _MEANINGS = {
     "unreadable": "the record cannot be read; it is never overwritten",
     "stale": "active, but nothing was recorded for longer than the limit",

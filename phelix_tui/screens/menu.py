@@ -1,6 +1,6 @@
-"""The action menu: every action on the selected session, each that cannot be done with the reason."""
+"""The action menu: every action on what is selected, each that cannot be done with the reason."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -26,11 +26,13 @@ class ActionMenu(Dialog[Action]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("q", "leave", "Back", show=False, id="menu.back")]
 
-    def __init__(self, title: SafeStr, actions: Sequence[Action], reason: str | None) -> None:
+    def __init__(self, title: SafeStr, actions: Sequence[Action], reasons: Mapping[str, str | None]) -> None:
         super().__init__()
         self._title = title
         self._actions = {action.key: action for action in actions}
-        self._reason = reason
+        self._reasons = reasons
+        found = set(reasons.values())
+        self._reason = found.pop() if len(found) == 1 else None
 
     def compose(self) -> ComposeResult:
         """Title, list, hint."""
@@ -46,12 +48,14 @@ class ActionMenu(Dialog[Action]):
         hint = cell(" press a key, or enter on a line") if self._reason is None else cell(f" {visible(self._reason)}")
         self.query_one("#menu-hint", Bar).show([hint], [cell(closing)], keeps="left")
         menu = self.query_one("#menu-list", RowList)
+        menu.styles.height = len(self._actions) + 1
         menu.set_rows([self._row(action) for action in self._actions.values()])
         menu.focus()
 
     def _row(self, action: Action) -> Row:
-        role = "muted" if self._reason else ""
-        told = visible(self._reason) if self._reason else SafeStr(action.summary)
+        reason = self._reasons.get(action.key)
+        role = "muted" if reason else ""
+        told = visible(reason) if reason else SafeStr(action.summary)
         return Row(
             action.key,
             (
@@ -74,7 +78,8 @@ class ActionMenu(Dialog[Action]):
         self._choose(message.id)
 
     def _choose(self, key: str) -> None:
-        if self._reason is not None:
-            self.notify(self._reason, severity="warning", markup=False)
+        reason = self._reasons.get(key)
+        if reason is not None:
+            self.notify(visible(reason), severity="warning", markup=False)
         elif self.is_current:
             self.dismiss(self._actions[key])

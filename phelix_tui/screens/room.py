@@ -1,15 +1,19 @@
 """What every room shares: a title bar, the doctor line, and keys that work everywhere."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from phelix_core.views.queue import rows as issues
+from phelix_core.views.queue.story import IssueStory
 from phelix_core.views.rows import STATES, Found
+from phelix_tui.actions import Target
 from phelix_tui.arrangement import Patch
 from phelix_tui.desk import Desk
+from phelix_tui.messages import IssueWanted, SessionWanted
 from phelix_tui.widgets.pages import Bar, cell
 from phelix_tui.widgets.rowlist import Cell
 
@@ -45,11 +49,21 @@ class Room(Screen[None]):
         yield from ()
 
     def selected_id(self) -> str | None:
-        """The session that `a` and `y` are about."""
+        """The session or issue that `y` is about."""
         return None
+
+    def target(self) -> Target | None:
+        """What `a` is about, as it is on the screen."""
+        return self.desk.target(self.selected_id())
 
     def records_changed(self, changes: Mapping[str, Found | None] | None, patch: Patch) -> None:
         """Some records (None: all) were looked at again; called on the room that is seen."""
+
+    def board_changed(self, touched: Collection[str]) -> None:
+        """These issues of the queue were looked at again; called on the room that is seen."""
+
+    def queue_failed(self) -> None:
+        """The queue cannot be read: `desk.queue_failure` says why; called on the room that is seen."""
 
     def time_passed(self) -> None:
         """A second has passed; called on the room that is seen."""
@@ -77,3 +91,35 @@ class Room(Screen[None]):
                 looks = STATES[state]
                 cells += [cell(f"{looks.glyph} {counts[state]:,} {looks.word}", looks.role), cell(" · ")]
         return cells
+
+    def issue_count_cells(self, *, banner: bool = False) -> list[Cell]:
+        """How many issues of each state that wants attention, and how many block claims where no banner says it."""
+        backlog = self.desk.backlog
+        cells: list[Cell] = []
+        for state in (issues.NEEDS_RECOVERY, issues.STALE, issues.CLOCK, issues.CRASH_LOOP, issues.FAILED):
+            if backlog.counts.get(state):
+                looks = issues.STATES[state]
+                cells += [cell(f"{looks.glyph} {backlog.counts[state]:,} {looks.word}", looks.role), cell(" · ")]
+        if not banner and (blocked := len(backlog.blockers())):
+            cells += [cell(f"claims BLOCKED {blocked:,}", "bold error"), cell(" · ")]
+        return cells
+
+    # Ways to other rooms
+
+    def open_issue(self, issue_id: str) -> None:
+        """Open an issue's room above this one."""
+        self.post_message(IssueWanted(issue_id))
+
+    def open_session(self, session_id: str) -> None:
+        """Open a session's room above this one."""
+        self.post_message(SessionWanted(session_id))
+
+    def open_session_of(self, issue_id: str, story: IssueStory | None) -> None:
+        """Open the session that works, or last worked, on an issue."""
+        lease = self.desk.backlog.leases.get(issue_id)
+        session_id = lease.session_id if lease is not None else None
+        session_id = session_id or (story.session_id if story is not None else None)
+        if session_id is None or self.desk.arrangement.found(session_id) is None:
+            self.notify("No session record belongs to this issue.", severity="warning", markup=False)
+        else:
+            self.open_session(session_id)

@@ -9,10 +9,12 @@ from textual.binding import Binding, BindingType
 
 from phelix_core.commands.session import ShownSession
 from phelix_core.envelope import Envelope
+from phelix_core.queue.board import Board
 from phelix_core.views.rows import Found, SessionRow
 from phelix_tui.arrangement import Patch
 from phelix_tui.desk import Desk
 from phelix_tui.screens.drawing import failure_lines, last_read_lines, raw_lines, state_cell, story_lines
+from phelix_tui.screens.queue_drawing import session_lease_lines
 from phelix_tui.screens.room import Room
 from phelix_tui.widgets.pages import Bar, TextPage, cell
 from phelix_tui.widgets.rowlist import Cell
@@ -25,14 +27,16 @@ class SessionRoom(Room):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "back", "Back", id="session.back"),
         Binding("tab", "other_page", "Story or record", id="session.page"),
+        Binding("i", "open_issue", "Its issue", id="session.issue"),
     ]
 
     def __init__(self, desk: Desk, session_id: str) -> None:
         super().__init__(desk)
-        self._session_id = session_id
+        self.session_id = session_id
         self._shown: ShownSession | None = None
         self._failure: Envelope | None = None
         self._raw = False
+        self._issue_id: str | None = None
 
     def content(self) -> ComposeResult:
         """One page."""
@@ -40,14 +44,15 @@ class SessionRoom(Room):
         yield TextPage(id="story")
 
     def on_mount(self) -> None:
-        """Read the record."""
+        """Read the record, and look for the issue that it worked on."""
         self.query_one("#story", TextPage).focus()
         self._draw()
         self._load()
+        self._find_issue()
 
     def selected_id(self) -> str | None:
         """This room's session."""
-        return self._session_id
+        return self.session_id
 
     def hints(self) -> tuple[Cell, ...]:
         """The keys to know here."""
@@ -55,12 +60,12 @@ class SessionRoom(Room):
 
     def records_changed(self, changes: Mapping[str, Found | None] | None, patch: Patch) -> None:  # noqa: ARG002 - the room's signature
         """Read it again where it has changed."""
-        if changes is None or self._session_id in changes:
+        if changes is None or self.session_id in changes:
             self._load()
 
     def time_passed(self) -> None:
         """Keep ages and staleness true."""
-        self.desk.arrangement.tick(self.desk.now_ms(), (self._session_id,))
+        self.desk.arrangement.tick(self.desk.now_ms(), (self.session_id,))
         self._draw()
 
     def on_screen_resume(self) -> None:
@@ -69,7 +74,7 @@ class SessionRoom(Room):
 
     @work(exclusive=True, group="session", exit_on_error=False)
     async def _load(self) -> None:
-        shown = await self.desk.show(self._session_id)
+        shown = await self.desk.show(self.session_id)
         if not self.is_mounted:
             return
         self._failure = shown if isinstance(shown, Envelope) else None
@@ -77,10 +82,10 @@ class SessionRoom(Room):
         self._draw()
 
     def _draw(self) -> None:
-        row = self.desk.arrangement.row(self._session_id)
+        row = self.desk.arrangement.row(self.session_id)
         state = [state_cell(row), cell(" ")] if row else []
         rev = f"rev {self._shown.session.rev} " if self._shown and not self._failure else ""
-        self.query_one("#title", Bar).show(self.title_cells(self._session_id), [*state, cell(rev)])
+        self.query_one("#title", Bar).show(self.title_cells(self.session_id), [*state, cell(rev)])
         story, raw = ("muted", "bold accent") if self._raw else ("bold accent", "muted")
         self.query_one("#tabs", Bar).show([cell(" Story ", story), cell("│", "muted"), cell(" Record ", raw)])
         self.query_one("#story", TextPage).show([*self._trouble(), *self._content(row)])
@@ -89,7 +94,7 @@ class SessionRoom(Room):
         """Why the record cannot be read now; what was read before stays below."""
         if self._failure is None:
             return []
-        lines = failure_lines(self._failure.failure(), self.desk.file_of(self._session_id))
+        lines = failure_lines(self._failure.failure(), self.desk.file_of(self.session_id))
         return [*lines, *last_read_lines()] if self._shown else lines
 
     def _content(self, row: SessionRow | None) -> list[TextLine]:
@@ -99,7 +104,8 @@ class SessionRoom(Room):
         if self._raw:
             return raw_lines(shown)
         row = None if self._failure else row
-        return story_lines(shown, row, self.desk.now_ms(), self.desk.env.settings.stale_after_ms)
+        leased = session_lease_lines(self.desk, self.session_id)
+        return story_lines(shown, row, self.desk.now_ms(), self.desk.env.settings.stale_after_ms, leased)
 
     def action_other_page(self) -> None:
         """Turn between the story and the record."""
@@ -107,7 +113,24 @@ class SessionRoom(Room):
         self._draw()
         self.query_one("#story", TextPage).scroll_home(animate=False)
 
+    @work(exclusive=True, group="issue", exit_on_error=False)
+    async def _find_issue(self) -> None:
+        """The issue that this session works on, or worked on before its lease ended."""
+        self._issue_id = self.desk.backlog.of_session.get(self.session_id)
+        if self._issue_id is None and self.desk.backlog.projects is not None:
+            envelope = await self.desk.call("queue board", {"session": self.session_id})
+            if isinstance(envelope.result, Board) and envelope.result.issues:
+                self._issue_id = envelope.result.issues[0].id
+
+    def action_open_issue(self) -> None:
+        """Open the issue that it works, or worked, on."""
+        issue_id = self.desk.backlog.of_session.get(self.session_id) or self._issue_id
+        if issue_id is None:
+            self.notify("No issue of the queue belongs to this session.", severity="warning", markup=False)
+        else:
+            self.open_issue(issue_id)
+
     def action_back(self) -> None:
-        """Go back to the list."""
+        """Go back to where it was opened from."""
         if self.is_current:
             self.dismiss()

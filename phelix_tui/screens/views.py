@@ -24,10 +24,10 @@ from phelix_core.saved_views.model import SUFFIX, SavedView
 from phelix_core.text import SafeStr, visible
 from phelix_core.views.rows import Found
 from phelix_core.views.shown import shown
-from phelix_tui.actions import REMOVE_VIEW, SAVE_VIEW
 from phelix_tui.arrangement import subjects_of
 from phelix_tui.desk import Desk
 from phelix_tui.screens.dialog import Dialog
+from phelix_tui.view_actions import REMOVE_VIEW, SAVE_VIEW
 from phelix_tui.widgets.pages import Bar, cell
 from phelix_tui.widgets.rowlist import Cell, Column, Row, RowList
 

@@ -22,14 +22,18 @@ from textual.widgets import Button, Input
 from phelix_core.commands.registry import load_command
 from phelix_core.commands.run import run
 from phelix_tui.app import ConsoleApp
+from phelix_tui.form import Entry
 from phelix_tui.screens.confirm import CommandForm, ConfirmScreen
 from phelix_tui.screens.conflict import ConflictScreen
 from phelix_tui.screens.help import HelpScreen
+from phelix_tui.screens.issue import IssueRoom
 from phelix_tui.screens.menu import ActionMenu
 from phelix_tui.screens.session import SessionRoom
 from phelix_tui.screens.views import ViewsMenu
 from phelix_tui.starting import as_svg
 from phelix_tui.widgets.pages import Bar, TextPage
+from phelix_tui.widgets.rowlist import RowList
+from tests.tui.queues import Queue, filled, issues_of
 from tests.tui.stage import Stage, at_home, fleet_of, opened, until
 
 FOLDER = Path(__file__).resolve().parents[2] / "screenshots"
@@ -47,6 +51,7 @@ class Picture:
     theme: str = "phelix-dark"
     sessions: int = 32
     read_only: bool = False
+    queue: bool = False
 
 
 async def _preview_of(app: ConsoleApp, pilot: Pilot[Any]) -> None:
@@ -172,7 +177,7 @@ async def moved_on(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
     """A confirmation whose session another agent has just changed."""
     await confirm(stage, app, pilot)
     screen: Any = app.screen
-    raw = {"session_id": screen.target.session_id, "step": "swap alias", "note": "alias swapped by the agent"}
+    raw = {"session_id": screen.target.id, "step": "swap alias", "note": "alias swapped by the agent"}
     assert run(load_command("session checkpoint"), raw, stage.agent).error is None
     await until(pilot, lambda: not screen.fresh(), "the guard sees the new revision")
     await pilot.pause()
@@ -182,7 +187,7 @@ async def conflict(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
     """The same, when the operator was a moment faster than the watch; the room behind has caught up."""
     await confirm(stage, app, pilot)
     screen: Any = app.screen
-    session_id = screen.target.session_id
+    session_id = screen.target.id
     raw = {"session_id": session_id, "step": "swap alias", "note": "alias swapped by the agent"}
     assert run(load_command("session checkpoint"), raw, stage.agent).error is None
     screen.query_one("#apply", Button).press()
@@ -198,6 +203,96 @@ async def help_(_: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
     await _preview_of(app, pilot)
     await pilot.press("question_mark")
     await opened(pilot, HelpScreen)
+
+
+async def queue(_: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await pilot.press("3")
+    await until(pilot, lambda: issues_of(app).row_count, "the issues")
+    await pilot.press("j")
+    page = app.queue.query_one("#preview", TextPage)
+    await until(pilot, lambda: not page.display or (app.queue.selected_id() or "") in page.text, "the preview")
+    await pilot.press("R")
+
+
+async def milestones(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await queue(stage, app, pilot)
+    await pilot.press("m", "j")
+
+
+async def no_queue(_: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await pilot.press("3")
+    page = app.queue.query_one("#preview", TextPage)
+    await until(pilot, lambda: not page.display or "queue init" in page.text, "what to run")
+
+
+async def issue(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await queue(stage, app, pilot)
+    await pilot.press("enter")
+    await opened(pilot, IssueRoom)
+    page = app.screen.query_one("#story", TextPage)
+    await until(pilot, lambda: "Leases" in page.text, "the story")
+
+
+async def timeline(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await issue(stage, app, pilot)
+    await pilot.press("tab")
+
+
+async def attention(_: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await pilot.press("4")
+    causes = app.attention.query_one("#causes", RowList)
+    await until(pilot, lambda: causes.row_count > 5, "the causes")
+
+
+async def issue_actions(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await queue(stage, app, pilot)
+    await pilot.press("a")
+    await opened(pilot, ActionMenu)
+
+
+async def recover_form(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await issue_actions(stage, app, pilot)
+    await pilot.press("r")
+    screen = await opened(pilot, CommandForm)
+    await pilot.press("enter")
+    screen.query_one("#field-reason", Entry).value = "its host went away"
+    await until(pilot, lambda: "its host went away" in screen.query_one("#plan", TextPage).text, "the plan")
+
+
+async def recover(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await recover_form(stage, app, pilot)
+    app.screen.query_one("#apply", Button).press()
+    screen = await opened(pilot, ConfirmScreen)
+    await until(pilot, lambda: "its host went away" in screen.query_one("#plan", TextPage).text, "the plan")
+
+
+async def promote(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    """What is promoted is what a rollback had sent back."""
+    hand = Queue(stage)
+    for one in list(app.desk.backlog.issues.values()):
+        if one.status == "ready":
+            hand.does("rollback", issue_id=one.id, reason="planned anew")
+    await until(pilot, lambda: app.desk.backlog.counts["pending"] == 6, "they are pending")
+    await issue_actions(stage, app, pilot)
+    await pilot.press("p")
+    screen = await opened(pilot, ConfirmScreen)
+    await until(pilot, lambda: "Promote now" in screen.query_one("#plan", TextPage).text, "the plan")
+
+
+async def lease_conflict(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    """Another agent took the issue over while the operator decided; the operator was a moment faster than the feed."""
+    await recover(stage, app, pilot)
+    screen: Any = app.screen
+    screen.query_one("#proof-typed", Entry).value = screen.target.id[-4:]
+    await until(pilot, lambda: not screen.query_one("#apply", Button).disabled, "the proof")
+    host: dict[str, Any] = {"host": "host-b", "workload_classes": ("code",)}
+    Queue(stage).does("recover", issue_id=screen.target.id, resolution="resume", agent="builder-9", **host)
+    screen.query_one("#apply", Button).press()
+    await opened(pilot, ConflictScreen)
+    page = app.queue.query_one("#preview", TextPage)
+    app.queue.on_screen_resume()
+    app.queue.tell_doctor(app._doctor_cells())  # pyright: ignore[reportPrivateUsage] - told only while it is in front
+    await until(pilot, lambda: not page.display or "builder-9" in page.text, "the preview behind shows it")
 
 
 PICTURES = (
@@ -229,6 +324,24 @@ PICTURES = (
     Picture("conflict", conflict),
     Picture("conflict-80x24-light", conflict, 80, 24, theme="phelix-light"),
     Picture("help-80x24", help_, 80, 24),
+    Picture("queue", queue, queue=True),
+    Picture("queue-80x24", queue, 80, 24, queue=True),
+    Picture("queue-200x60", queue, 200, 60, queue=True),
+    Picture("queue-40x10", queue, 40, 10, queue=True),
+    Picture("queue-light", queue, theme="phelix-light", queue=True),
+    Picture("milestones", milestones, queue=True),
+    Picture("no-queue-80x24", no_queue, 80, 24),
+    Picture("issue", issue, queue=True),
+    Picture("issue-80x24", issue, 80, 24, queue=True),
+    Picture("issue-timeline", timeline, queue=True),
+    Picture("attention", attention, queue=True),
+    Picture("attention-80x24", attention, 80, 24, queue=True),
+    Picture("issue-actions-80x24", issue_actions, 80, 24, queue=True),
+    Picture("recover-form-80x24", recover_form, 80, 24, queue=True),
+    Picture("recover", recover, queue=True),
+    Picture("recover-80x24", recover, 80, 24, queue=True),
+    Picture("promote", promote, queue=True),
+    Picture("lease-conflict", lease_conflict, queue=True),
 )
 
 
@@ -236,8 +349,10 @@ async def drawn(picture: Picture, folder: Path) -> str:
     """The picture as SVG, played in a console of its own over `folder`."""
     stage = Stage(at_home(folder), theme=picture.theme, read_only=picture.read_only)
     stage.fill(picture.sessions)
+    if picture.queue:
+        filled(stage)
     async with stage.app(picture.width, picture.height) as (app, pilot):
-        await until(pilot, lambda: fleet_of(app).row_count == picture.sessions, "the rows")
+        await until(pilot, lambda: fleet_of(app).row_count >= picture.sessions, "the rows")
         await picture.scene(stage, app, pilot)
         await pilot.pause()
         await pilot.pause()

@@ -5,7 +5,7 @@ import pytest
 from phelix_core.checks import Surface
 from phelix_core.commands.registry import CATALOGUE, Effect, load_command
 from phelix_core.views.rows import BadRecord
-from phelix_tui.actions import SESSION_ACTIONS, TERMINAL, Target, raw_of, why_not
+from phelix_tui.actions import SESSION_ACTIONS, TERMINAL, SessionTarget, why_not
 from phelix_tui.form import form_fields
 from tests.tui.test_arrangement import IDS, START, summary
 
@@ -15,18 +15,22 @@ LOCKED = "read-only: start without --read-only to make changes"
 @pytest.mark.parametrize(
     ("target", "locked", "reason"),
     [
-        (Target(IDS[0], summary()), None, None),
-        (Target(IDS[0], summary()), LOCKED, LOCKED),
+        (SessionTarget(IDS[0], summary()), None, None),
+        (SessionTarget(IDS[0], summary()), LOCKED, LOCKED),
         (None, None, "no session is selected"),
         (None, LOCKED, LOCKED),
-        (Target(IDS[0], summary(status="failed")), None, "closed: failed at"),
-        (Target(IDS[0], summary(status="completed", updated_at_ms=START)), None, "closed: completed at 14:13:20Z"),
-        (Target(IDS[0], BadRecord("SESSION_CORRUPT")), None, "cannot be read (SESSION_CORRUPT)"),
-        (Target(IDS[0], BadRecord("SESSION_INVALID", summary())), None, "Phelix never writes over it"),
+        (SessionTarget(IDS[0], summary(status="failed")), None, "closed: failed at"),
+        (
+            SessionTarget(IDS[0], summary(status="completed", updated_at_ms=START)),
+            None,
+            "closed: completed at 14:13:20Z",
+        ),
+        (SessionTarget(IDS[0], BadRecord("SESSION_CORRUPT")), None, "cannot be read (SESSION_CORRUPT)"),
+        (SessionTarget(IDS[0], BadRecord("SESSION_INVALID", summary())), None, "Phelix never writes over it"),
     ],
 )
 def test_an_action_says_why_it_cannot_be_done_now(
-    target: Target | None, locked: str | None, reason: str | None
+    target: SessionTarget | None, locked: str | None, reason: str | None
 ) -> None:
     told = why_not(target, locked)
     assert (told is None) == (reason is None)
@@ -61,10 +65,10 @@ def test_what_a_closing_action_asks_for_is_a_field_of_its_form() -> None:
 
 
 def test_the_core_is_sent_what_was_filled_in_for_the_revision_on_the_screen() -> None:
-    target = Target(IDS[0], summary(rev=7))
-    assert raw_of(target, {"step": "deploy", "note": "", "plans": ()}) == {
+    target = SessionTarget(IDS[0], summary(rev=7))
+    assert target.raw(SESSION_ACTIONS[0], {"step": "deploy", "note": "", "plans": ()}) == {
         "session_id": IDS[0],
         "step": "deploy",
         "if_rev": 7,
     }
-    assert Target(IDS[0], BadRecord("SESSION_CORRUPT")).rev is None
+    assert SessionTarget(IDS[0], BadRecord("SESSION_CORRUPT")).rev is None

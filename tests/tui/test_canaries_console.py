@@ -238,7 +238,7 @@ async def test_a_filter_that_is_saved_and_the_fields_of_its_form_are_seen_in_the
 async def overtaken(stage: Stage, app: ConsoleApp, pilot: Pilot[Any], text: str) -> ConflictScreen:
     """A confirmation whose session an agent changed in the same moment."""
     screen = await confirm(app, pilot, "c", text)
-    agent_does(stage, "session checkpoint", session_id=screen.target.name, note="theirs")
+    agent_does(stage, "session checkpoint", session_id=screen.target.id, note="theirs")
     screen.query_one("#apply", Button).press()
     return await opened(pilot, ConflictScreen)
 
@@ -251,7 +251,7 @@ async def test_a_conflict_shows_and_copies_the_change_without_it(stage: Stage) -
         await press_apply(app, pilot)
         screen: Any = await opened(pilot, ConfirmScreen)
         await until(pilot, lambda: "[REDACTED:" in page(app, "plan"), "the plan")
-        agent_does(stage, "session checkpoint", session_id=screen.target.session_id, note="theirs")
+        agent_does(stage, "session checkpoint", session_id=screen.target.id, note="theirs")
         screen.query_one("#apply", Button).press()
         await opened(pilot, ConflictScreen)
         check(app)

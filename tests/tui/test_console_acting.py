@@ -328,7 +328,7 @@ async def test_a_session_that_is_selected_while_another_moves_stays_the_target(s
         await until(pilot, lambda: len(app.desk.arrangement) == 16, "the newcomers are known")
         await pilot.press("k")
         screen = await opened(pilot, CommandForm)
-        assert screen.target.session_id == session_id
+        assert screen.target.id == session_id
         await pilot.press("escape")
         await home(app, pilot)
         assert app.fleet.selected_id() == session_id

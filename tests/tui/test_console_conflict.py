@@ -30,7 +30,7 @@ async def overtaken(
 ) -> ConflictScreen:
     """A confirmation whose Apply is pressed just after an agent changed the record, before the watch tells of it."""
     screen = await confirm(app, pilot, "c", "mine")
-    agent_does(stage, name, session_id=screen.target.name, **(raw or {"note": "theirs"}))
+    agent_does(stage, name, session_id=screen.target.id, **(raw or {"note": "theirs"}))
     screen.query_one("#apply", Button).press()
     return await opened(pilot, ConflictScreen)
 
@@ -39,7 +39,7 @@ async def test_a_record_that_changed_between_opening_and_apply_is_not_written(st
     """Report 12."""
     async with stage.app() as (app, pilot):
         screen: Any = await confirm(app, pilot, "c", "mine")
-        session_id = screen.target.session_id
+        session_id = screen.target.id
         agent_does(stage, "session checkpoint", session_id=session_id, note="theirs")
         theirs = bytes_of(stage.data_dir)
         screen.query_one("#apply", Button).press()
@@ -56,7 +56,7 @@ async def test_a_naive_write_without_the_revision_would_have_closed_the_others_w
     """The control of the test above: the same write, sent without what the operator saw."""
     async with stage.app() as (app, pilot):
         screen: Any = await confirm(app, pilot, "c", "mine")
-        session_id = screen.target.session_id
+        session_id = screen.target.id
         agent_does(stage, "session checkpoint", session_id=session_id, note="theirs")
         naive = run(load_command("session complete"), {"session_id": session_id, "result": "mine"}, app.desk.env)
         assert naive.error is None
@@ -67,7 +67,7 @@ async def test_the_same_revision_with_other_content_is_not_written_either(stage:
     """A record put back from elsewhere may carry the number that was on the screen; the digest still differs."""
     async with stage.app() as (app, pilot):
         screen: Any = await confirm(app, pilot, "c", "mine")
-        session_id = screen.target.session_id
+        session_id = screen.target.id
         file = stage.data_dir / "sessions" / f"{session_id}.json"
         record = record_of(stage, session_id)
         record["final_result"] = "put here by a backup"
@@ -114,7 +114,7 @@ async def test_planning_again_meets_the_next_conflict_the_same_way(stage: Stage)
         await pilot.press("p")
         screen: Any = await opened(pilot, ConfirmScreen)
         await until(pilot, lambda: not screen.query_one("#apply", Button).disabled, "the new plan")
-        agent_does(stage, "session checkpoint", session_id=screen.target.session_id, note="theirs again")
+        agent_does(stage, "session checkpoint", session_id=screen.target.id, note="theirs again")
         screen.query_one("#apply", Button).press()
         await opened(pilot, ConflictScreen)
         assert "theirs again" in page(app, "current")
@@ -153,7 +153,7 @@ async def test_a_session_that_was_closed_meanwhile_offers_no_new_plan(stage: Sta
 async def test_a_record_that_is_gone_or_broken_at_apply_is_told_and_left_alone(stage: Stage) -> None:
     async with stage.app() as (app, pilot):
         screen: Any = await confirm(app, pilot, "c", "mine")
-        file = stage.data_dir / "sessions" / f"{screen.target.session_id}.json"
+        file = stage.data_dir / "sessions" / f"{screen.target.id}.json"
         file.write_bytes(file.read_bytes()[:100])
         screen.query_one("#apply", Button).press()
         await told(app, pilot, "SESSION_CORRUPT")

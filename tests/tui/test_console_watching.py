@@ -1,6 +1,7 @@
 """Operators' stories that only look: finding, reading, waiting, and what the screen says where nothing can be done."""
 
 import asyncio
+import json
 import os
 import shutil
 from pathlib import Path
@@ -18,6 +19,7 @@ from phelix_tui.screens.menu import ActionMenu
 from phelix_tui.screens.session import SessionRoom
 from phelix_tui.widgets.pages import TextPage
 from tests.rig import bytes_of
+from tests.tui.queues import BATCH
 from tests.tui.stage import Stage, fleet_of, opened, until
 from tests.tui.walks import (
     agent_does,
@@ -276,6 +278,7 @@ async def test_read_only_disables_every_action_with_the_reason_and_the_core_refu
             "view save": {"name": "late", "where": "is:stale"},
             "view remove": {"name": "kept"},
             "demo": {"directory": str(tmp_path / "elsewhere")},
+            **_queue_writes(),
         }
         for name in writes:
             command = load_command(name)
@@ -286,6 +289,27 @@ async def test_read_only_disables_every_action_with_the_reason_and_the_core_refu
             assert answer.error is not None, name
             assert answer.error.code == "READ_ONLY", (name, answer.error)
     assert bytes_of(stage.data_dir) == before
+
+
+def _queue_writes() -> dict[str, dict[str, object]]:
+    """A sound input for each write of the queue."""
+    report: dict[str, object] = {"lease": "L", "summary": "x", "next_step": "x", "evidence": ["x"]}
+    on_issue: dict[str, object] = {"issue_id": "I", "reason": "x"}
+    raws: dict[str, dict[str, object]] = {
+        "init": {"name": "n"},
+        "campaign": {"project_name": "p", "campaign_name": "c"},
+        "plan": {"batch": json.dumps(BATCH)},
+        "claim": {"host": "h", "workload_classes": ["c"]},
+        "recover": {**on_issue, "resolution": "requeue"},
+        "checkpoint": {**report, "status": "in_progress"},
+        "heartbeat": {"lease": "L"},
+        "artifacts save": {"issue": "I", "kind": "k", "path": "p"},
+        **{key: {**report, "status": "done"} for key in ("close", "advance")},
+        **{key: {} for key in ("promote", "reconcile")},
+        **dict.fromkeys(("unblock", "retry", "rollback"), on_issue),
+        **{key: {"campaign_id": "c", "reason": "x"} for key in ("drain", "undrain", "archive")},
+    }
+    return {f"queue {name}": raw for name, raw in raws.items()}
 
 
 async def test_a_folder_that_cannot_be_written_says_that_and_not_to_start_otherwise(tmp_path: Path) -> None:

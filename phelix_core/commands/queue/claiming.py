@@ -169,6 +169,7 @@ def _asker(request: Any, env: Environment, host: str) -> Callable[[Ledger], Ask]
             agent_id=request.agent,
             preferred=request.issue_id,
             session_id=request.session,
+            # By the ledger, so that a plan tells it from what it stands for, and its digest holds when it is applied.
             record_id=None if request.session is not None else f"ses_{ledger.mint()}",
             artifacts=artifacts,
             ttl_s=request.ttl or DEFAULT_TTL_S,

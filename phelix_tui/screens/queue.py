@@ -1,0 +1,458 @@
+"""Queue, the room of the work itself: every issue, attention first, with why it is stale beside it.
+
+Countdowns and findings are derived every second from what was read, and only lines that look different are
+painted. Under the list stand the milestones with their gates; `m` lists them instead of the issues. What
+changed its place waits while the cursor was moved within the last second. Source: console page, sections 2,
+5 and 9.
+"""
+
+import asyncio
+from collections.abc import Collection
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.timer import Timer
+from textual.widgets import Input
+
+from phelix_core.envelope import Envelope
+from phelix_core.text import SafeStr, visible
+from phelix_core.views.queue.milestones import MilestoneRow
+from phelix_core.views.queue.rows import STATES, IssueRow, tail_of
+from phelix_core.views.queue.story import IssueStory, issue_story
+from phelix_core.views.shown import shown
+from phelix_tui.actions import Target
+from phelix_tui.desk import Desk
+from phelix_tui.form import Entry
+from phelix_tui.screens.drawing import heading, labelled
+from phelix_tui.screens.queue_drawing import preview_lines
+from phelix_tui.screens.room import Room
+from phelix_tui.widgets.pages import Bar, TextPage, cell
+from phelix_tui.widgets.rowlist import Cell, Column, Row, RowList
+from phelix_tui.wrapping import TextLine, line
+
+_COLUMNS = (
+    Column("state", SafeStr("STATUS"), 16),
+    Column("issue", SafeStr("ISSUE"), 7, drop_order=4),
+    Column("task", SafeStr("TASK"), 14, flex=True),
+    Column("priority", SafeStr("PRIO"), 8, drop_order=1),
+    Column("milestone", SafeStr("MILESTONE"), 11, drop_order=2),
+    Column("left", SafeStr("LEASE"), 8, align="right"),
+    Column("about", SafeStr("HOLDER, WAITS FOR"), 18, drop_order=3),
+)
+_GATES = (
+    Column("state", SafeStr("STATUS"), 16),
+    Column("key", SafeStr("MILESTONE"), 14, flex=True),
+    Column("done", SafeStr("DONE"), 9, align="right"),
+    Column("gate", SafeStr("GATE"), 24),
+)
+_STILL_S = 1.0
+_PREVIEW_PAUSE_S = 0.06
+_NAMED = 3
+_MANY = 10_000
+_TYPING_PAUSE_S = 0.08
+_REORDER_PAUSE_S = 0.5
+"""A new order of many rows takes some 20 ms: in a storm of changes it is made twice a second at most."""
+
+
+class QueueRoom(Room):
+    """The list of issues, the milestones, and a preview."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "find", "Find", id="queue.find"),
+        Binding("m", "milestones", "Milestones, or issues", id="queue.milestones"),
+        Binding("s", "open_session", "Its session", id="queue.session"),
+        Binding("escape", "clear_filter", "Clear the filter", show=False, id="queue.clear"),
+        Binding("R", "apply_waiting", "Apply waiting rows", show=False, id="queue.apply-waiting"),
+        Binding("tab", "other_pane", "Other pane", show=False, id="queue.pane"),
+        Binding("q", "app.home", "Back to Fleet", show=False, id="queue.back"),
+    ]
+    NAME = "Queue"
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(desk)
+        self._moved_at = self._reordered_at = float("-inf")
+        self._typing: Timer | None = None
+        self._preview_of: str | None = None
+        self._story: IssueStory | None = None
+        self._refused: SafeStr | None = None
+        self._milestones: dict[str, MilestoneRow] = {}
+
+    def content(self) -> ComposeResult:
+        """Banner, list, preview, filter, milestones, state line."""
+        yield Bar(id="banner")
+        with Container(id="body"):
+            yield RowList(_COLUMNS, id="issues", placeholder=SafeStr("Reading the queue…"))
+            yield RowList(_GATES, id="gates", placeholder=SafeStr("No milestones are planned."))
+            yield TextPage(id="preview")
+        yield Entry(id="filter", placeholder="words: task, id, milestone, agent, status", select_on_focus=False)
+        yield Bar(id="milestones")
+        yield Bar(id="state")
+
+    def on_mount(self) -> None:
+        """The list has the focus."""
+        self._issues.focus()
+        self.watch(self._issues, "scroll_y", self.time_passed, init=False)
+        self._reorder()
+
+    def on_screen_resume(self) -> None:
+        """Catch up with what happened while another screen was in front."""
+        self.desk.backlog.tick(self.desk.moment(), ())
+        self._reorder()
+        self._ask_preview()
+
+    def on_resize(self) -> None:
+        """A preview that had no room may have some now."""
+        self._ask_preview()
+
+    @property
+    def _issues(self) -> RowList:
+        return self.query_one("#issues", RowList)
+
+    @property
+    def _gates(self) -> RowList:
+        return self.query_one("#gates", RowList)
+
+    @property
+    def _on_milestones(self) -> bool:
+        return self.has_class("-milestones")
+
+    def selected_id(self) -> str | None:
+        """The issue under the cursor."""
+        return None if self._on_milestones else self._issues.cursor_id
+
+    def target(self) -> Target | None:
+        """That issue, as it is on the screen."""
+        return self.desk.issue_target(self.selected_id())
+
+    def hints(self) -> tuple[Cell, ...]:
+        """The keys to know here."""
+        return (cell(" a act · m milestones · s session · / find · ? help ", "muted"),)
+
+    # What comes in
+
+    def board_changed(self, touched: Collection[str]) -> None:
+        """Repaint what changed; bring in the new order, or let it wait."""
+        self._patch(touched)
+        self._settle()
+        if self.selected_id() in touched:
+            self._ask_preview()
+
+    def queue_failed(self) -> None:
+        """Say that what is shown is old, and why; nothing that was read is taken away."""
+        self._reorder()
+
+    def time_passed(self) -> None:
+        """Count leases down; what turned stale moves up."""
+        self._patch(self.desk.backlog.tick(self.desk.moment(), self._issues.visible_ids))
+        self._settle()
+        self._draw_preview()
+
+    def _patch(self, ids: Collection[str]) -> None:
+        known = self._issues.visible_ids if len(ids) > len(self._issues.visible_ids) else ids
+        rows = (row for issue_id in known if (row := self.desk.backlog.row(issue_id)) is not None)
+        self._issues.patch([_line(row) for row in rows])
+
+    def _settle(self) -> None:
+        """Bring the new order in, unless somebody is moving about, or there are too many rows to do it so often."""
+        now, listed = self.desk.env.clock.monotonic(), self._issues.row_count
+        moving = now - self._moved_at < _STILL_S
+        crowded = listed > _MANY and now - self._reordered_at < _REORDER_PAUSE_S
+        if self.desk.backlog.moved and not (listed and (moving or crowded)):
+            self._reorder()
+        else:
+            self._tell()
+
+    def _reorder(self) -> None:
+        self.desk.backlog.moved = False
+        self._reordered_at = self.desk.env.clock.monotonic()
+        self._issues.set_order(self.desk.backlog.order(), self._line_of)
+        self._tell()
+
+    def _line_of(self, issue_id: str) -> Row:
+        row = self.desk.backlog.row(issue_id)
+        return _line(row) if row is not None else Row(issue_id, (Cell(SafeStr("")),) * len(_COLUMNS))
+
+    # How it looks
+
+    def _tell(self) -> None:
+        """Keep title, banner, milestones, state line and the empty list's words true."""
+        backlog, listed = self.desk.backlog, self._issues.row_count
+        number = f"{listed:,}/{len(backlog):,}" if backlog.wanted else f"{len(backlog):,}"
+        counted = [*self.issue_count_cells(banner=True), cell(f"{number} issues ")]
+        self.query_one("#title", Bar).show(self.title_cells(self.NAME), counted, keeps="right")
+        self._tell_banner()
+        self._tell_milestones()
+        state = self.query_one("#state", Bar)
+        left = self._state()
+        state.display = bool(left)
+        state.show(left)
+        self._issues.placeholder = self._placeholder()
+        if not len(backlog):
+            self.query_one("#preview", TextPage).show(self._first_steps() if self.desk.queue_read else [])
+            self._preview_of = self._story = None
+
+    def _tell_banner(self) -> None:
+        banner, blockers = self.query_one("#banner", Bar), self.desk.backlog.blockers()
+        banner.set_class(not blockers, "-nothing")
+        if blockers:
+            named = ", ".join(tail_of(one) for one in blockers[:_NAMED])
+            more = f" and {len(blockers) - _NAMED:,} more" if len(blockers) > _NAMED else ""
+            told = cell(f" ■ claims BLOCKED {len(blockers):,} ", "bold error")
+            banner.show(
+                [told, cell(f" recover {named}{more} before anything new is claimed", "error")],
+                [cell("a r recovers ", "muted")],
+                keeps="left",
+            )
+
+    def _tell_milestones(self) -> None:
+        rows = self.desk.backlog.milestones()
+        self._milestones = {row.milestone_id: row for row in rows}
+        strip = self.query_one("#milestones", Bar)
+        strip.set_class(not rows, "-nothing")
+        cells = [cell(" ")]
+        for row in rows:
+            closed = [name for name, is_open in row.gates if not is_open]
+            cells += [cell(f"{row.looks.glyph} ", row.looks.role), Cell(row.key, row.looks.role)]
+            cells += [cell(f" {row.done}/{row.total}", "muted")]
+            cells += [cell(f" behind {closed[0]}", "warning")] if closed else []
+            cells += [cell("   ")]
+        strip.show(cells)
+        if self._on_milestones:
+            self._gates.set_rows([_gate_line(row) for row in rows])
+
+    def _state(self) -> list[Cell]:
+        if self.desk.queue_failure is not None:
+            old = cell(" ✗ What is shown is old. ", "bold error") if len(self.desk.backlog) else cell(" ✗ ", "error")
+            return [old, Cell(self.desk.queue_failure, "error")]
+        left: list[Cell] = []
+        wanted = self.desk.backlog.wanted
+        if wanted:
+            matching = f"   {self._issues.row_count:,} of {len(self.desk.backlog):,} match · esc clears"
+            left = [cell(" / ", "accent"), Cell(shown(wanted), "bold"), cell(matching, "muted")]
+        if self.desk.backlog.moved:
+            left.append(cell(" ↕ a new order is waiting · R applies", "warning"))
+        return left
+
+    def _placeholder(self) -> SafeStr:
+        if self.desk.queue_failure is not None:
+            return SafeStr("The queue could not be read.")
+        if not self.desk.queue_read:
+            return SafeStr("Reading the queue…")
+        if not len(self.desk.backlog):
+            return SafeStr(
+                "No issues yet." if self.desk.backlog.projects is not None else "There is no queue here yet."
+            )
+        return SafeStr(f"0 of {len(self.desk.backlog):,} match. esc clears the filter.")
+
+    def _first_steps(self) -> list[TextLine]:
+        """What to run next where there is nothing to see."""
+        if self.desk.queue_failure is not None:
+            return [line(cell("The queue is at ", "muted"), Cell(self.desk.queue_place), hang=2)]
+        what = (
+            "Nothing is planned here yet." if self.desk.backlog.projects is not None else "There is no queue here yet."
+        )
+        command = self.first_command()
+        return [
+            line(cell(what, "bold")),
+            line(),
+            line(cell("Make one, and bring work in, with", "muted")),
+            *(line(cell(f"  {text}"), hang=4) for text in _FIRST_COMMANDS),
+            line(),
+            line(cell("y copies ", "muted"), cell(command)),
+            line(cell("It goes to ", "muted"), Cell(self.desk.queue_place), hang=2),
+            line(cell("This screen shows the queue as soon as it is there.", "muted")),
+        ]
+
+    def first_command(self) -> str:
+        """What to run next where there is nothing."""
+        return _FIRST_COMMANDS[2 if self.desk.backlog.projects is not None else 0]
+
+    # The preview
+
+    @on(RowList.CursorMoved, "#issues")
+    def _cursor_moved(self, message: RowList.CursorMoved) -> None:
+        if message.lost is None and message.id is not None:
+            self._moved_at = self.desk.env.clock.monotonic() if self._preview_of is not None else self._moved_at
+        self._ask_preview()
+
+    def _ask_preview(self) -> None:
+        self.set_timer(_PREVIEW_PAUSE_S, self._load_preview)
+
+    @work(exclusive=True, group="preview", exit_on_error=False)
+    async def _load_preview(self) -> None:
+        """Read the issue under the cursor, unless the cursor has gone on meanwhile."""
+        issue_id = self.selected_id()
+        if issue_id is None or not self.query_one("#preview", TextPage).display:
+            return
+        read = await self.desk.show_issue(issue_id)
+        if not self.is_mounted or self.selected_id() != issue_id:
+            return
+        another, self._preview_of = self._preview_of != issue_id, issue_id
+        if isinstance(read, Envelope):
+            self._story = None if another else self._story
+            told = read.failure()
+            self._refused = visible(f"{told['code']}: {told['message']}")
+        else:
+            self._story, self._refused = issue_story(read), None
+        self._draw_preview(home=another)
+
+    def _draw_preview(self, *, home: bool = False) -> None:
+        """Draw what was read, as of now: countdowns and findings change with nothing written."""
+        page, issue_id = self.query_one("#preview", TextPage), self.selected_id()
+        if self._on_milestones:
+            page.show(self._milestone_lines())
+            return
+        if issue_id is None or self._preview_of != issue_id:
+            return
+        lines = [line(Cell(self._refused, "error"), hang=2), line()] if self._refused else list[TextLine]()
+        state = self.desk.backlog.state(issue_id)
+        if self._story is not None and state is not None:
+            now = self.desk.moment()
+            told = self.desk.backlog.explain(issue_id, now, self._story.last_step)
+            milestone = self._milestones.get(self.desk.backlog.issues[issue_id].milestone_id or "")
+            lines += preview_lines(self._story, state, told, milestone, now.wall_ms)
+        page.show(lines, home=home)
+
+    def _milestone_lines(self) -> list[TextLine]:
+        row = self._milestones.get(self._gates.cursor_id or "")
+        if row is None:
+            return []
+        lines = [
+            line(cell(f"{row.looks.glyph} {row.looks.word}  ", row.looks.role), Cell(row.key, "bold")),
+            line(Cell(row.description)),
+            line(),
+            labelled("done", SafeStr(f"{row.done:,} of {row.total:,} issues")),
+            *([labelled("deadline", row.deadline)] if row.deadline else []),
+            line(),
+            heading("Gates"),
+        ]
+        for name, is_open in row.gates:
+            word, role = ("✓ open   ", "completed") if is_open else ("■ closed ", "warning")
+            lines.append(line(cell(word, role), Cell(name), hang=9))
+        return [*lines, *([] if row.gates else [line(cell("no milestone stands before it", "muted"))])]
+
+    # What the operator does
+
+    @on(RowList.Opened, "#issues")
+    def _opened(self, message: RowList.Opened) -> None:
+        self.open_issue(message.id)
+
+    @on(RowList.CursorMoved, "#gates")
+    def _gate_moved(self) -> None:
+        self._draw_preview()
+
+    @on(RowList.Opened, "#gates")
+    def _gate_opened(self, message: RowList.Opened) -> None:
+        """Show the issues of the milestone."""
+        self.action_milestones()
+        self._filter_by(self._milestones[message.id].key)
+
+    def action_milestones(self) -> None:
+        """Turn between issues and milestones."""
+        self.toggle_class("-milestones")
+        self._tell_milestones()
+        (self._gates if self._on_milestones else self._issues).focus()
+        self._draw_preview(home=True)
+        self._ask_preview()
+
+    def action_open_session(self) -> None:
+        """Open the session that works, or last worked, on the selected issue."""
+        issue_id = self.selected_id()
+        if issue_id is not None:
+            self.open_session_of(issue_id, self._story if self._preview_of == issue_id else None)
+
+    def action_find(self) -> None:
+        """Open the filter."""
+        entry = self.query_one("#filter", Input)
+        entry.display = True
+        self.set_focus(entry)  # at once: what is typed next is text
+        self._prepare()
+
+    @work(exclusive=True, group="prepare", exit_on_error=False)
+    async def _prepare(self) -> None:
+        """Make what filters look at while the first word is typed."""
+        backlog = self.desk.backlog
+        known = dict(backlog.issues)
+        texts = await asyncio.to_thread(lambda: {one: backlog.text_of(issue) for one, issue in known.items()})
+        backlog.lend(texts, known)
+
+    def _filter_by(self, text: str) -> None:
+        self.query_one("#filter", Input).value = text
+        self.desk.backlog.filter(text)
+        self._reorder()
+
+    @on(Input.Changed, "#filter")
+    def _filter_changed(self, event: Input.Changed) -> None:
+        if self._typing is not None:
+            self._typing.stop()
+        self.desk.backlog.filter(event.value)
+        if len(self.desk.backlog) > _MANY:
+            self._typing = self.set_timer(_TYPING_PAUSE_S, self._reorder)
+        else:
+            self._reorder()
+
+    @on(Input.Submitted, "#filter")
+    def _filter_done(self) -> None:
+        self._close_filter()
+
+    def _close_filter(self) -> None:
+        self.query_one("#filter", Input).display = False
+        self._issues.focus()
+
+    def action_clear_filter(self) -> None:
+        """Leave the filter, or the milestones, and show every issue."""
+        if self._on_milestones:
+            self.action_milestones()
+            return
+        self._filter_by("")
+        self._close_filter()
+
+    def action_apply_waiting(self) -> None:
+        """Bring the waiting order in."""
+        self._reorder()
+
+    def action_other_pane(self) -> None:
+        """Go between list and preview."""
+        listed, preview = self._gates if self._on_milestones else self._issues, self.query_one("#preview", TextPage)
+        (preview if listed.has_focus and preview.display else listed).focus()
+
+
+_FIRST_COMMANDS = (
+    "phelix queue init NAME",
+    "phelix queue campaign PROJECT CAMPAIGN",
+    "phelix queue plan FILE",
+)
+
+
+def _line(row: IssueRow) -> Row:
+    looks = row.looks
+    pressing = looks.rank <= STATES["stale"].rank
+    return Row(
+        row.issue_id,
+        (
+            Cell(SafeStr(f"{looks.glyph} {looks.word}"), looks.role),
+            Cell(row.tail, "muted"),
+            Cell(row.task or SafeStr("untitled"), "" if row.task else "muted"),
+            Cell(SafeStr(row.priority), "error" if row.priority == "critical" else "muted"),
+            Cell(row.milestone, "muted"),
+            Cell(row.left, looks.role if pressing else ""),
+            Cell(row.about, looks.role if pressing else "muted"),
+        ),
+    )
+
+
+def _gate_line(row: MilestoneRow) -> Row:
+    looks = row.looks
+    closed = any(not is_open for _, is_open in row.gates)
+    return Row(
+        row.milestone_id,
+        (
+            Cell(SafeStr(f"{looks.glyph} {looks.word}"), looks.role),
+            Cell(row.key),
+            Cell(SafeStr(f"{row.done:,}/{row.total:,}"), "muted"),
+            Cell(row.gate, "warning" if closed else "muted"),
+        ),
+    )
