@@ -63,6 +63,7 @@ def demo_fleet(settings: Settings, *, moves: bool) -> Generator[Settings]:
     # The agents of the demo write, also where the console may not.
     fleet = DemoFleet(open_environment(replace(inside, read_only=False), Surface.CLI))
     fleet.write(_DEMO_SESSIONS)
+    fleet.write_queue()
 
     def move() -> None:
         while not done.wait(_STEP_S):

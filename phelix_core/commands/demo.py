@@ -123,6 +123,7 @@ class DemoWrite:
         inside = open_environment(settings, Surface.CLI, clock=self._env.clock)
         fleet = DemoFleet(inside, self._request.seed)
         fleet.write(self._request.sessions)
+        fleet.write_queue()
         fleet.close()
         return DemoWritten(data_dir=redact(self._directory), sessions=self._request.sessions)
 
@@ -142,6 +143,9 @@ class DemoFleet:
         now_ms = self._env.clock.now_ms()
         for number in range(sessions):
             self._env.sessions.create(self._session(number, now_ms))
+
+    def write_queue(self) -> None:
+        """Write the queue that some of the fleet's agents share."""
         self._queue.write()
 
     def close(self) -> None:

@@ -62,6 +62,7 @@ def test_a_moving_fleet_moves_by_valid_steps_alone(data_dir: Path, clock: FixedC
     env = environment(data_dir, clock)
     fleet = DemoFleet(env)
     fleet.write(6)
+    fleet.write_queue()
     for _ in range(60):
         clock.wall_ms += 1_000
         assert fleet.step(), "a step that was refused"
