@@ -91,12 +91,14 @@ class Backlog:
         self._now, self.seq = now, board.seq
         if board.whole:
             self._clear(board)
-        touched = {issue.id for issue in board.issues}
+        changed = {issue.id for issue in board.issues}
         gone = frozenset(board.gone)
-        touched |= {lease.issue_id for lease in self.leases.values() if lease.id in gone ^ self.gone}
+        # A holder that goes, or is there after all, changes what is said of its lease and not the lease itself.
+        touched = changed | {lease.issue_id for lease in self.leases.values() if lease.id in gone ^ self.gone}
         self.gone = gone
         for issue_id in touched:
             self._said.pop(issue_id, None)
+        for issue_id in changed:
             if (lease := self.leases.pop(issue_id, None)) is not None and lease.session_id is not None:
                 self.of_session.pop(lease.session_id, None)
         for lease in board.leases:
