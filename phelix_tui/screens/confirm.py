@@ -14,6 +14,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.events import Key
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Button, Input
@@ -36,6 +37,8 @@ from phelix_tui.widgets.rowlist import Cell
 from phelix_tui.wrapping import TextLine, line
 
 _TYPING_PAUSE_S = 0.12
+_PROVES = frozenset("0123456789abcdef")
+"""What proofs are made of: counts, and ends of ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,6 +334,16 @@ class ConfirmScreen(ProposalDialog):
             asked = [cell(" There is nothing to change.", "muted")]
         self.query_one("#proof-typed", Entry).display = bool(self.plan.changes)
         self.query_one("#proof-asked", Bar).show(asked)
+
+    def on_key(self, event: Key) -> None:
+        """What is asked for may be typed at once, though Cancel has the focus: it goes into its field."""
+        if self.action.tier != WIDE or event.character is None or event.character not in _PROVES:
+            return
+        entry = self.query_one("#proof-typed", Entry)
+        if entry.display and not entry.has_focus:
+            entry.focus()
+            entry.insert_text_at_cursor(event.character)
+            event.stop()
 
     @on(Input.Changed, "#proof-typed")
     def _proof_changed(self) -> None:

@@ -363,6 +363,22 @@ async def test_a_recovery_in_the_console_leaves_the_rows_that_the_command_line_l
     assert rows(by_console) == rows(by_hand)
 
 
+async def test_a_proof_may_be_typed_at_once_though_cancel_has_the_focus(stage: Stage) -> None:
+    _, ids = filled(stage)
+    issue_id = ids["Port the ledger schema to STRICT tables"]
+    async with stage.app() as (app, pilot):
+        await queue_room(app, pilot)
+        screen = await recovering(app, pilot, issue_id)
+        assert screen.query_one("#cancel", Button).has_focus
+        await pilot.press("y")
+        assert screen.query_one("#proof-typed", Entry).value == "", "y copies the command"
+        await pilot.press(*issue_id[-4:])
+        assert screen.query_one("#proof-typed", Entry).value == issue_id[-4:]
+        await until(pilot, lambda: not screen.query_one("#apply", Button).disabled, "the proof opens the button")
+        await press_apply(app, pilot)
+        await told(app, pilot, f"Recover: {issue_id} is ready")
+
+
 async def test_a_takeover_asks_who_takes_over_and_mints_a_lease(stage: Stage) -> None:
     queue, ids = filled(stage)
     issue_id = ids["Port the ledger schema to STRICT tables"]
