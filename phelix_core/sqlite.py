@@ -164,9 +164,18 @@ def patiently(act: Callable[[], _Answer], clock: Clock, deadline_s: float = BUSY
             clock.sleep(_SHORTEST_WAIT_S + share * (_LONGEST_WAIT_S - _SHORTEST_WAIT_S))
 
 
+SOUND_ENGINE: Final = (3, 51, 3)
+"""Before it, a commit may be lost where two connections write with a write-ahead log."""
+
+
 def engine_version() -> str:
     """The version of the SQLite inside."""
     return apsw.sqlite_lib_version()
+
+
+def is_sound(version: str) -> bool:
+    """Whether an engine of this version keeps what several processes commit."""
+    return tuple(int(part) for part in version.split(".")[:3]) >= SOUND_ENGINE
 
 
 _REFUSALS: Final = (

@@ -13,10 +13,9 @@ from phelix_core.queue.store import Questions
 from phelix_core.redaction import redact
 from phelix_core.sessions.model import ACTIVE, Actor
 from phelix_core.sessions.transitions import Stamp
-from phelix_core.sqlite import engine_version
+from phelix_core.sqlite import engine_version, is_sound
 
 _LARGE_WAL: Final = 64 * 1024 * 1024
-_SOUND_ENGINE: Final = (3, 51, 3)
 _PAGE: Final = 500
 _SURFACES: Final = frozenset({"cli", "mcp", "tui"})
 
@@ -51,8 +50,7 @@ def queue_findings(env: Environment) -> tuple[Finding, ...]:
 
 def _engine() -> Finding:
     version = engine_version()
-    sound = tuple(int(part) for part in version.split(".")[:3]) >= _SOUND_ENGINE
-    if sound:
+    if is_sound(version):
         return Finding(check="engine", state=OK, detail=f"SQLite {version}")
     return Finding(
         check="engine",

@@ -19,13 +19,23 @@ from phelix_core.errors import (
     PhelixError,
     QueueCorrupt,
     QueueIncompatible,
+    Unavailable,
 )
 from phelix_core.files import Folder
 from phelix_core.mounts import remote_kind
 from phelix_core.queue.reading import Reading
 from phelix_core.queue.store import Recorded, Watch
 from phelix_core.queue.writing import Writing
-from phelix_core.sqlite import ABSENT, MEMORY, Database, DatabaseRefused, DatabaseUnusable, patiently
+from phelix_core.sqlite import (
+    ABSENT,
+    MEMORY,
+    Database,
+    DatabaseRefused,
+    DatabaseUnusable,
+    engine_version,
+    is_sound,
+    patiently,
+)
 
 _Answer = TypeVar("_Answer")
 
@@ -39,8 +49,14 @@ _NEW_FILE: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_C
 class SqliteQueue:
     """One queue file; a connection is opened at the first question and kept, one thread at a time uses it."""
 
-    def __init__(self, path: str, clock: Clock, *, own_folder: bool = False) -> None:
-        """`own_folder` says that the folder around it is ours too, and is to be as private as the file."""
+    def __init__(
+        self, path: str, clock: Clock, *, own_folder: bool = False, engine: Callable[[], str] = engine_version
+    ) -> None:
+        """`own_folder` says that the folder around it is ours too, and is to be as private as the file.
+
+        `engine` answers the engine's version: one that may lose commits is only read with.
+        """
+        self._engine = engine
         self.path = path
         self._own_folder = own_folder
         self._clock = clock
@@ -166,6 +182,11 @@ class SqliteQueue:
 
     def _open_writer(self, *, create: bool = False) -> Database:
         if self._writer is None:
+            if not is_sound(version := self._engine()):
+                raise Unavailable(
+                    f"SQLite {version} may lose what several processes commit; the queue is only read with it.",
+                    hint="Install apsw 3.51.3 or newer.",
+                )
             self._writer = self._opened(read_only=False, create=create)
             if self._reader is not None:
                 self._reader.close()
