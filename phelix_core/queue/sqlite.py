@@ -221,7 +221,11 @@ class SqliteQueue:
         return db
 
     def _require_not_foreign(self) -> None:
-        """Refuse what the main file's header tells of another application or version, before anything opens it."""
+        """Refuse what the main file's header tells of another application or version, before anything opens it.
+
+        Through SQLite and not by hand: closing a descriptor of our own would drop the locks of a connection that this
+        process has open.
+        """
         try:
             db = Database(self.path, self._clock, read_only=True, immutable=True)
             try:

@@ -6,7 +6,6 @@ differs. Source: surfaces page, one registry; console page, section 1.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from hashlib import sha256
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -127,6 +126,7 @@ class QueueWrite:
         """The verb's answer, or the first one where the same request was carried out before."""
         if request_id is None:
             return self._verb(ledger)
+        from hashlib import sha256  # noqa: PLC0415 - few calls carry a request's id, and its library is a dear one
 
         given = {name: plain(getattr(self._request, name)) for name, _ in members_of(self._command.request)}
         return once(
