@@ -1,5 +1,6 @@
 """Fixtures that every test may ask for: a clock that stands still, counted ids, real folders, real processes."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -41,3 +42,8 @@ def env(data_dir: Path, clock: FixedClock) -> Environment:
 def phelix(data_dir: Path, tmp_path: Path) -> Phelix:
     """`phelix(*argv)` runs the real command line over `data_dir`; reports of faults go to `tmp_path`."""
     return Phelix(data_dir, tmp_path)
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:  # noqa: ARG001 - the hook's form
+    """One worker more than cores: the tests of consoles and processes wait for half of their time."""
+    return (os.cpu_count() or 1) + 1
