@@ -4,6 +4,7 @@
 `AssertionError`, which names the call.
 """
 
+import gc
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -52,6 +53,15 @@ def traced_sweep(nursery: Nursery, scratch: Path, kind: str, mode: str, store: s
 
 def shimmed_sweep(nursery: Nursery | None, scratch: Path, kind: str, mode: str, store: str = "real") -> Swept:
     """Fault `mode` at each call of the `os` module: in a process of its own with a nursery, else in this one."""
+    gc.collect()  # what other tests of this process left open must not be closed in the middle of this one
+    gc.disable()
+    try:
+        return _each_call(nursery, scratch, kind, mode, store)
+    finally:
+        gc.enable()
+
+
+def _each_call(nursery: Nursery | None, scratch: Path, kind: str, mode: str, store: str) -> Swept:
     plain = _shimmed(nursery, trial := Trial(scratch, kind, store))
     trial.judge(plain, mode)
     seen: list[Told] = []
