@@ -35,7 +35,8 @@ class PastClock(SystemClock):
 
 def bare_argv() -> list[str]:
     """The least that a Textual program can be."""
-    return [sys.executable, str(Path(__file__).with_name("bare_app.py"))]
+    # -P: this folder has a `queue.py`, and the standard library has another
+    return [sys.executable, "-P", str(Path(__file__).with_name("bare_app.py"))]
 
 
 def console_argv(folder: str) -> list[str]:
