@@ -37,6 +37,8 @@ DEFAULT_TTL_S: Final = 1_800
 DEFAULT_FRESHNESS_S: Final = 3_600
 LONGEST_S: Final = 86_400
 DEFAULT_MAX_RECOVERIES: Final = 5
+NO_DEADLINE: Final = 9_223_372_036_854_775_807
+"""Stands behind every deadline, where issues are ordered."""
 
 WORD_CAP: Final = 128
 TITLE_CAP: Final = 200
@@ -257,6 +259,12 @@ class Scope:
     def campaign_id(self) -> str | None:
         """The campaign's id, None for the whole project."""
         return self.campaign.id if self.campaign else None
+
+
+def claim_order(issue: Issue) -> tuple[int, int, int, int, str]:
+    """Who goes first: effective priority, deadline (none last), age, place in its plan, id."""
+    deadline = NO_DEADLINE if issue.deadline_at is None else issue.deadline_at
+    return issue.rank, deadline, issue.created_at, issue.position, issue.id
 
 
 def epoch_key(issue_id: str, epoch: int) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar, cast
 from phelix_core.frozen import made_of, members_of
 from phelix_core.queue.board import BoardIssue
 from phelix_core.queue.model import (
+    NO_DEADLINE,
     Artifact,
     Campaign,
     Checkpoint,
@@ -22,13 +23,14 @@ from phelix_core.queue.model import (
     Scope,
     StoredEvent,
     Workspace,
+    claim_order,
 )
 from phelix_core.sqlite import Database
 
 _Model = TypeVar("_Model")
 
-_NO_DEADLINE: Final = 9_223_372_036_854_775_807
-CLAIM_ORDER: Final = f"rank, ifnull(deadline_at, {_NO_DEADLINE}), created_at, position, id"
+CLAIM_ORDER: Final = f"rank, ifnull(deadline_at, {NO_DEADLINE}), created_at, position, id"
+"""`claim_order`, for the engine."""
 NOT_ARCHIVED: Final = (
     "({0}campaign_id IS NULL OR {0}campaign_id NOT IN"
     " (SELECT id FROM campaigns WHERE project_id = ? AND status = 'archived'))"
@@ -41,13 +43,8 @@ RUNNING: Final = (
 BY_ID: Final = attrgetter("id")
 BY_AGE: Final = attrgetter("created_at", "id")
 BY_CLAIM: Final = attrgetter("acquired_at", "id")
+_BY_EPOCH: Final = attrgetter("epoch", "acquired_at")
 _AS_PLANNED: Final = attrgetter("created_at", "position", "id")
-
-
-def first_to_claim(issue: Issue) -> tuple[object, ...]:
-    """`CLAIM_ORDER`, for what is few."""
-    deadline = _NO_DEADLINE if issue.deadline_at is None else issue.deadline_at
-    return issue.rank, deadline, issue.created_at, issue.position, issue.id
 
 
 def newest_claim(lease: Lease) -> tuple[object, ...]:
@@ -249,7 +246,7 @@ class Reading:
     def needing_recovery(self, scope: Scope) -> list[Issue]:
         where, values = self._in(scope)
         rest = f"WHERE {where} AND status = 'needs_recovery' AND {NOT_ARCHIVED.format('')}"
-        return self._rows(Issue, rest, [*values, scope.project.id], first_to_claim)
+        return self._rows(Issue, rest, [*values, scope.project.id], claim_order)
 
     def board_issues(self, ids: Sequence[str] | None) -> list[BoardIssue]:
         if ids is None:
@@ -273,7 +270,7 @@ class Reading:
     def standing_leases(self, ids: Sequence[str] | None) -> list[Lease]:
         if ids is not None:
             rest = "WHERE issue_id = ? AND status IN ('active', 'needs_recovery')"
-            return [lease for one in ids for lease in self._rows(Lease, rest, [one])]
+            return [lease for one in ids for lease in self._rows(Lease, rest, [one], _BY_EPOCH)]
         waiting = "issue_id IN (SELECT id FROM issues WHERE status = 'needs_recovery') AND status = 'needs_recovery'"
         return [*self._rows(Lease, "WHERE status = 'active'"), *self._rows(Lease, f"WHERE {waiting}")]
 

@@ -163,7 +163,7 @@ class Questions(Protocol):
         ...
 
     def standing_leases(self, ids: Sequence[str] | None) -> list[Lease]:
-        """Leases that are active or wait for recovery; of every issue without ids."""
+        """Leases that are active or wait for recovery, an issue's oldest first; of every issue without ids."""
         ...
 
     def named_holders(self) -> list[Lease]:

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 from phelix_core.clock import Moment
 from phelix_core.errors import LeaseConflict
 from phelix_core.queue.journal import CITED, SEQ, Event, Insert, RowChange, Update
-from phelix_core.queue.model import Artifact, Issue, Lease, Scope, StoredEvent
+from phelix_core.queue.model import Artifact, Issue, Lease, Scope, StoredEvent, claim_order
 from phelix_core.queue.reading import (
     BY_AGE,
     BY_CLAIM,
@@ -21,7 +21,6 @@ from phelix_core.queue.reading import (
     NOT_ARCHIVED,
     RUNNING,
     Reading,
-    first_to_claim,
     marks,
     newest_claim,
 )
@@ -162,7 +161,7 @@ class Writing(Reading):
     def promotable(self, scope: Scope) -> list[Issue]:
         where, values = self._in(scope)
         rest = f"WHERE {where} AND promotable = 1 AND {RUNNING}"
-        return self._rows(Issue, rest, [*values, scope.project.id], first_to_claim)
+        return self._rows(Issue, rest, [*values, scope.project.id], claim_order)
 
     def pending(self, scope: Scope, *, limit: int) -> list[Issue]:
         where, values = self._in(scope)

@@ -26,11 +26,9 @@ from phelix_core.commands.queue.shapes import (
 )
 from phelix_core.commands.queue.targets import scope_of
 from phelix_core.commands.registry import Effect, command
-from phelix_core.errors import InvalidArgument, NotFound
 from phelix_core.frozen import frozen
 from phelix_core.queue import gates, staleness
 from phelix_core.queue.model import (
-    ACTIVE,
     CRASH_LOOP,
     FAILED,
     NEEDS_RECOVERY,
@@ -38,12 +36,13 @@ from phelix_core.queue.model import (
     TASK_STATUSES,
     WORD_CAP,
     Issue,
+    Lease,
     Milestone,
     Scope,
 )
 from phelix_core.queue.store import Questions
 from phelix_core.queue.verbs.answers import Answer, checkpoint_answer, present
-from phelix_core.queue.verbs.ledger import gate_of, the_issue, the_project
+from phelix_core.queue.verbs.ledger import active_of, campaign_of, gate_of, the_issue, the_one, the_project
 from phelix_core.queue.verbs.reconcile import blockers
 from phelix_core.redaction import free_text
 from phelix_core.saved_views.model import WHERE_CAP
@@ -125,12 +124,7 @@ def list_issues(request: ListIssues, env: Environment) -> dict[str, Any]:
 
 def _the_milestone(tx: Questions, scope: Scope, word: str) -> Milestone:
     match = [one for one in tx.milestones(scope) if word in (one.id, one.key)]
-    if len(match) == 1:
-        return match[0]
-    if not match:
-        raise NotFound("There is no such milestone.")
-    known = ", ".join(one.id for one in match[:20])
-    raise InvalidArgument(f"milestone: say which: {known}.", hint="Several have this key: take its id.")
+    return the_one("milestone", match, lambda one: one.id, hint="Several have this key: take its id.")
 
 
 def _parsed(text: str) -> "IssueQuery":
@@ -197,7 +191,7 @@ def show_issue(request: ShowIssue, env: Environment) -> dict[str, Any]:
 
 def _shown(tx: Questions, issue: Issue, now: Moment, limit: int) -> Answer:
     project = the_project(tx, issue.project_id)
-    campaign = next((one for one in tx.campaigns(project.id) if one.id == issue.campaign_id), None)
+    campaign = campaign_of(tx, issue)
     milestone = tx.milestone(issue.milestone_id) if issue.milestone_id else None
     leases = tx.leases_of(issue.id)
     gate = gate_of(tx, issue)
@@ -231,7 +225,7 @@ def _shown(tx: Questions, issue: Issue, now: Moment, limit: int) -> Answer:
                 )
                 for one in tx.dependents(issue.id)
             ],
-            "staleness": _staleness(tx, issue, now),
+            "staleness": _staleness(issue, active_of(leases), now),
             "leases": [lease_shape(lease, now) for lease in leases],
             "runs": [run_shape(run) for run in tx.runs_of(issue.id)],
             "checkpoints": [checkpoint_answer(point) for point in tx.checkpoints_of(issue.id, limit=limit)],
@@ -241,9 +235,8 @@ def _shown(tx: Questions, issue: Issue, now: Moment, limit: int) -> Answer:
     )
 
 
-def _staleness(tx: Questions, issue: Issue, now: Moment) -> Answer | None:
+def _staleness(issue: Issue, lease: Lease | None, now: Moment) -> Answer | None:
     """Why the issue is stale or will be recovered: the rule, its inputs, and by which clock."""
-    lease = next((one for one in tx.leases_of(issue.id) if one.status == ACTIVE), None)
     if issue.status == NEEDS_RECOVERY:
         return {"state": NEEDS_RECOVERY, "reason": issue.blocked_reason, "blocksClaims": True}
     if issue.status == FAILED and issue.blocked_reason == CRASH_LOOP:

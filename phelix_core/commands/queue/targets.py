@@ -5,10 +5,10 @@ from typing import Any
 from phelix_core.clock import iso
 from phelix_core.commands.queue.intent import Subject, Target
 from phelix_core.errors import LeaseLost
-from phelix_core.queue.model import ACTIVE, Issue, Scope
+from phelix_core.queue.model import Issue, Scope
 from phelix_core.queue.store import Questions
 from phelix_core.queue.verbs.answers import present
-from phelix_core.queue.verbs.ledger import the_campaign, the_issue, the_project
+from phelix_core.queue.verbs.ledger import active_of, the_campaign, the_issue, the_project
 
 
 def scope_of(tx: Questions, project: str | None, campaign: str | None) -> Scope:
@@ -66,7 +66,7 @@ def lease_target(lease_id: str) -> Target:
 def preconditions(tx: Questions, issue: Issue) -> dict[str, object]:
     """What an operator sees of an issue and its lease; any change of it is a conflict."""
     leases = tx.leases_of(issue.id)
-    lease = next((one for one in reversed(leases) if one.status == ACTIVE), leases[-1] if leases else None)
+    lease = active_of(leases) or next(reversed(leases), None)
     last = next(iter(tx.checkpoints_of(issue.id, limit=1)), None)
     return present(
         {

@@ -17,13 +17,12 @@ from phelix_core.commands.queue.fields import (
 from phelix_core.commands.queue.intent import QueueWrite, Subject
 from phelix_core.commands.queue.targets import issue_target, scope_of, scope_target
 from phelix_core.commands.registry import Command, Effect, command
-from phelix_core.errors import InvalidArgument, NotFound
 from phelix_core.frozen import frozen
 from phelix_core.queue.model import Campaign
 from phelix_core.queue.store import Questions
 from phelix_core.queue.verbs import upkeep as verbs
 from phelix_core.queue.verbs.answers import Answer
-from phelix_core.queue.verbs.ledger import Ledger, the_project
+from phelix_core.queue.verbs.ledger import Ledger, the_one, the_project
 
 FENCES = "It stops no process: a holder that still runs is refused from now on."
 
@@ -204,12 +203,8 @@ def _on_campaign(own: Command, request: Any, env: Environment, verb: _CampaignVe
     def found(tx: Questions) -> Campaign:
         projects = tx.projects() if request.project is None else [the_project(tx, request.project)]
         match = [campaign for project in projects for campaign in tx.campaigns(project.id, request.campaign_id)]
-        if len(match) == 1:
-            return match[0]
-        if not match:
-            raise NotFound("There is no such campaign.")
-        known = ", ".join(f"{campaign.id} of {campaign.project_id}" for campaign in match[:20])
-        raise InvalidArgument(f"campaign: say which: {known}.", hint="Several have this name: take its id.")
+        hint = "Several have this name: take its id."
+        return the_one("campaign", match, lambda one: f"{one.id} of {one.project_id}", hint=hint)
 
     def target(tx: Questions) -> Subject:
         campaign = found(tx)

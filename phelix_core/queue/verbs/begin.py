@@ -35,6 +35,7 @@ from phelix_core.queue.model import (
     Lease,
     Run,
     Scope,
+    claim_order,
 )
 from phelix_core.queue.policy import Policy, ranked, stored_policy
 from phelix_core.queue.routing import Host, fit, route_from
@@ -42,7 +43,7 @@ from phelix_core.queue.store import Transaction
 from phelix_core.queue.transitions import CLAIM, RECOVERY
 from phelix_core.queue.verbs.answers import Answer, context_answer, present
 from phelix_core.queue.verbs.leases import renewal
-from phelix_core.queue.verbs.ledger import Ledger, Words, gate_of, the_issue
+from phelix_core.queue.verbs.ledger import Ledger, Words, active_of, campaign_of, gate_of, the_issue
 from phelix_core.queue.verbs.reconcile import blockers, reconcile
 
 _TOLD_BLOCKERS: Final = 100
@@ -87,8 +88,6 @@ def begin(ledger: Ledger, ask: Ask) -> Answer:
             hint=f"`phelix queue recover {first.id}` takes it over or decides what becomes of it.",
             details={"blockers": blockers(tx, stale[:_TOLD_BLOCKERS]), "blockerCount": len(stale)},
         )
-    if scope.campaign is not None and scope.campaign.status != RUNNING:
-        raise IssueNotClaimable(f"Campaign {scope.campaign.id} is {scope.campaign.status}.")
     ledger.acts_as("promotion")
     promoted = ledger.promote(scope)
     raise_ranks(ledger, scope)
@@ -159,7 +158,7 @@ def _preferred(ledger: Ledger, ask: Ask) -> Issue:
     issue = the_issue(ledger.tx, ask.preferred or "")
     _require_in_scope(issue, ask.scope)
     if issue.status != READY:
-        holder = ledger.active_lease(issue.id)
+        holder = active_of(ledger.tx.leases_of(issue.id))
         gate = gate_of(ledger.tx, issue) if issue.status == "pending" else None
         why = f" by {holder.agent_id} until its lease ends" if holder else ""
         why = f", waiting for {gate.kind} {gate.id}" if gate else why
@@ -174,21 +173,11 @@ def _preferred(ledger: Ledger, ask: Ask) -> Issue:
                 }
             ),
         )
-    if issue.campaign_id is not None and not _is_running(ledger.tx, issue):
+    if (campaign := campaign_of(ledger.tx, issue)) is not None and campaign.status != RUNNING:
         raise IssueNotClaimable(f"The campaign of issue {issue.id} is not running.", details={"issueId": issue.id})
     if not fit(route_from(issue.route), ask.host).eligible:
         raise _mismatch([issue], ask.host)
     return issue
-
-
-def _is_running(tx: Transaction, issue: Issue) -> bool:
-    return any(one.id == issue.campaign_id and one.status == RUNNING for one in tx.campaigns(issue.project_id))
-
-
-def claim_order(issue: Issue) -> tuple[Any, ...]:
-    """Effective priority, deadline (none last), age, place in its plan, id."""
-    deadline = (1, 0) if issue.deadline_at is None else (0, issue.deadline_at)
-    return (issue.rank, deadline, issue.created_at, issue.position, issue.id)
 
 
 def _first_fitting(tx: Transaction, ask: Ask) -> Issue:
@@ -317,13 +306,7 @@ def _take(
         agent_id=agent_id,
         kind="incremental-recovery" if recovery else "incremental",
     )
-    before: list[Change] = []
-    recovered: list[str] = []
-    if recovery:
-        for stale in ledger.tx.leases_of(issue.id):
-            if stale.status in (ACTIVE, NEEDS_RECOVERY):
-                before += ledger.release(stale, "recovered", status=RECOVERED)
-                recovered.append(stale.id)
+    before, recovered = ledger.free(issue, RECOVERED) if recovery else ((), [])
     artifacts, registered = _registered(ledger, issue, run_id, ask.artifacts)
     words = Words(
         "recovery_claim" if recovery else "claim",

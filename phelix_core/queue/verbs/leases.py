@@ -1,10 +1,8 @@
-"""What beginning and holding share: a lease renewed, and an event that moves no issue."""
+"""What beginning and holding share: a lease renewed."""
 
 from typing import Any
 
-from phelix_core.queue.journal import Change, Event
-from phelix_core.queue.model import Issue, Lease
-from phelix_core.queue.verbs.answers import Answer
+from phelix_core.queue.model import Lease
 from phelix_core.queue.verbs.ledger import Ledger
 
 
@@ -25,20 +23,3 @@ def renewal(ledger: Ledger, lease: Lease, *, ttl_ms: int | None = None, checkpoi
             None if lease.checkpoint_at is None else now.mono_ms - (now.wall_ms - lease.checkpoint_at)
         )
     return put
-
-
-def save_event(
-    ledger: Ledger, issue: Issue, run_id: str, kind: str, *, changes: tuple[Change, ...], payload: Answer
-) -> str:
-    """An event of an issue that changes no status."""
-    return ledger.tx.record(
-        Event(
-            kind=kind,
-            changes=changes,
-            project_id=issue.project_id,
-            campaign_id=issue.campaign_id,
-            issue_id=issue.id,
-            run_id=run_id,
-            payload=payload,
-        )
-    )

@@ -7,18 +7,21 @@ Vocabulary and transitions.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
-from phelix_core.errors import InvalidArgument
+from phelix_core.errors import InvalidArgument, NotFound
 from phelix_core.frozen import changed
 from phelix_core.queue import gates
 from phelix_core.queue.journal import CITED, SEQ, Change, Event, Update, insert
 from phelix_core.queue.model import (
     ACTIVE,
-    DONE,
+    FINISHED,
+    NEEDS_RECOVERY,
     PENDING,
     READY,
+    RECOVERED,
     RELEASED,
+    TASK_STATUSES,
     Campaign,
     Checkpoint,
     Issue,
@@ -42,7 +45,8 @@ _MOVED: Final = (
     "ready_at",
     "updated_at",
 )
-
+_MOST_TOLD: Final = 20
+_Thing = TypeVar("_Thing")
 
 NOTHING_BEHIND: Final[Mapping[str, list[str]]] = {"returned": [], "goingOn": []}
 """What a rollback takes back where nothing had been opened."""
@@ -149,16 +153,12 @@ class Ledger:
         )
         cites = {"seq": SEQ} | ({"artifact_ids": CITED} if evidence is None else {})
         told: dict[str, object] = {"checkpointId": checkpoint.id, "taskStatus": to, "nextStep": words.next_step}
-        event_id = self.tx.record(
-            Event(
-                kind=kind,
-                changes=(*extra, *also, *((moved,) if put else ()), insert("checkpoints", checkpoint, **cites)),
-                project_id=issue.project_id,
-                campaign_id=issue.campaign_id,
-                issue_id=issue.id,
-                run_id=run_id,
-                payload={"from": issue.status, **told, **(payload or {})},
-            )
+        event_id = self.record(
+            kind,
+            issue,
+            (*extra, *also, *((moved,) if put else ()), insert("checkpoints", checkpoint, **cites)),
+            {"from": issue.status, **told, **(payload or {})},
+            run_id=run_id,
         )
         if evidence is None:
             checkpoint = changed(checkpoint, artifact_ids=json.dumps([event_id]))
@@ -177,49 +177,66 @@ class Ledger:
 
     def note(self, kind: str, issue: Issue, columns: Mapping[str, Any], payload: Mapping[str, object]) -> None:
         """Change columns of an issue whose status stays."""
-        run, extra = self.machine_run(issue.project_id, issue.campaign_id)
         update = Update(table="issues", id=issue.id, set=columns, guard={"status": issue.status})
-        self.tx.record(
+        self.record(kind, issue, (update,), payload)
+
+    def record(
+        self,
+        kind: str,
+        issue: Issue,
+        changes: tuple[Change, ...],
+        payload: Mapping[str, object],
+        *,
+        run_id: str | None = None,
+    ) -> str:
+        """One event of an issue, of the machine's own run where none is named; answers its id."""
+        if run_id is None:
+            run, extra = self.machine_run(issue.project_id, issue.campaign_id)
+            run_id, changes = run.id, (*extra, *changes)
+        return self.tx.record(
             Event(
                 kind=kind,
-                changes=(*extra, update),
+                changes=changes,
                 project_id=issue.project_id,
                 campaign_id=issue.campaign_id,
                 issue_id=issue.id,
-                run_id=run.id,
+                run_id=run_id,
                 payload=payload,
             )
         )
 
     # Leases
 
-    def ended(self, lease: Lease, status: str, reason: str) -> Update:
-        """The change that ends a lease; its session's duty is looked at after the commit."""
+    def release(self, lease: Lease, reason: str, *, status: str = RELEASED) -> tuple[Change, ...]:
+        """End a lease, its run and the artifacts that its runs still had; its session's duty follows the commit."""
+        now = self.now.wall_ms
         put: dict[str, Any] = {"status": status, "end_reason": reason}
-        if status != "needs_recovery":
-            put["released_at"] = self.now.wall_ms
+        if status != NEEDS_RECOVERY:
+            put["released_at"] = now
         self.touched[lease.id] = changed(lease, **put)
-        return Update(table="leases", id=lease.id, set=put, guard={"status": lease.status, "epoch": lease.epoch})
-
-    def settled(self, lease: Lease, final: str) -> tuple[Change, ...]:
-        """What ends with a lease: its run, and the artifacts that its runs still had."""
+        guard = {"status": lease.status, "epoch": lease.epoch}
+        changes: list[Change] = [Update(table="leases", id=lease.id, set=put, guard=guard)]
         run = self.tx.run(lease.run_id)
-        changes: list[Change] = []
         if run is not None and run.finished_at is None:
-            changes.append(Update(table="runs", id=run.id, set={"status": final, "finished_at": self.now.wall_ms}))
+            changes.append(Update(table="runs", id=run.id, set={"status": reason, "finished_at": now}))
         changes += [
-            Update(table="artifacts", id=artifact.id, set={"status": RELEASED, "released_at": self.now.wall_ms})
+            Update(table="artifacts", id=artifact.id, set={"status": RELEASED, "released_at": now})
             for artifact in self.tx.active_artifacts(lease.id)
         ]
         return tuple(changes)
 
-    def release(self, lease: Lease, reason: str, *, status: str = RELEASED) -> tuple[Change, ...]:
-        """End a lease and what ends with it."""
-        return (self.ended(lease, status, reason), *self.settled(lease, reason))
+    def free(self, issue: Issue, reason: str) -> tuple[tuple[Change, ...], list[str]]:
+        """End every lease that still stands on an issue; the changes, and the leases' ids.
 
-    def active_lease(self, issue_id: str) -> Lease | None:
-        """The lease that holds an issue now."""
-        return next((lease for lease in self.tx.leases_of(issue_id) if lease.status == ACTIVE), None)
+        What the operator or a new holder recovers is `recovered`; elsewhere only a lease that waits for it is.
+        """
+        changes: list[Change] = []
+        ended: list[str] = []
+        for lease in self.tx.standing_leases([issue.id]):
+            recovers = lease.status == NEEDS_RECOVERY or reason == RECOVERED
+            changes += self.release(lease, reason, status=RECOVERED if recovers else RELEASED)
+            ended.append(lease.id)
+        return tuple(changes), ended
 
     # Gates
 
@@ -248,8 +265,7 @@ class Ledger:
         tx = self.tx
         behind = tx.dependents(issue.id)
         if issue.milestone_id is not None:
-            statuses = ("pending", "ready", "in_progress", "blocked", "needs_recovery", "done", "failed")
-            behind += tx.in_milestones(tx.milestone_dependents(issue.milestone_id), statuses)
+            behind += tx.in_milestones(tx.milestone_dependents(issue.milestone_id), TASK_STATUSES)
         told: dict[str, list[str]] = {"returned": [], "goingOn": []}
         for one in {one.id: one for one in behind}.values():
             gate = gate_of(tx, one)
@@ -262,7 +278,7 @@ class Ledger:
                 told["returned"].append(one.id)
             elif one.status == PENDING and one.promotable:
                 self.note("gates_closed", one, {"promotable": 0, "blocked_reason": gate.reason}, {"by": issue.id})
-            elif one.status not in (PENDING, DONE, "failed"):
+            elif one.status not in (PENDING, *FINISHED):
                 told["goingOn"].append(one.id)
         return told
 
@@ -286,17 +302,22 @@ def gate_of(tx: Questions, issue: Issue) -> gates.Gate | None:
     return gates.first_closed(milestones, tx.dependencies(issue.id))
 
 
+def active_of(leases: Sequence[Lease]) -> Lease | None:
+    """The lease that holds an issue now, among the issue's."""
+    return next((lease for lease in leases if lease.status == ACTIVE), None)
+
+
+def campaign_of(tx: Questions, issue: Issue) -> Campaign | None:
+    """The campaign of an issue; None where it has none."""
+    found = tx.campaigns(issue.project_id, issue.campaign_id) if issue.campaign_id is not None else ()
+    return next((one for one in found if one.id == issue.campaign_id), None)  # a name may look like an id
+
+
 def the_project(tx: Questions, word: str | None) -> Project:
     """The project that is meant; the only one where none is named."""
     found = tx.projects(word)
-    if len(found) == 1:
-        return found[0]
-    known = ", ".join(f"{project.name} ({project.id})" for project in (found or tx.projects())[:20])
-    if word is not None and not found:
-        raise not_found("project", known)
-    if not found:
-        raise not_found("project", "")
-    raise InvalidArgument(f"project: say which: {known}.", hint="--project takes its id, key or name.")
+    hint = "--project takes its id, key or name."
+    return the_one("project", found, _named, hint=hint, known=() if found else tx.projects())
 
 
 def the_campaign(tx: Questions, project: Project, word: str | None, *, required: bool = False) -> Campaign | None:
@@ -304,24 +325,29 @@ def the_campaign(tx: Questions, project: Project, word: str | None, *, required:
     if word is None and not required:
         return None
     found = tx.campaigns(project.id, word)
-    if len(found) == 1:
-        return found[0]
-    known = ", ".join(f"{campaign.name} ({campaign.id})" for campaign in (found or tx.campaigns(project.id))[:20])
-    if not found:
-        raise not_found("campaign", known)
-    raise InvalidArgument(f"campaign: say which: {known}.", hint="--campaign takes its id or name.")
+    hint = "--campaign takes its id or name."
+    return the_one("campaign", found, _named, hint=hint, known=() if found else tx.campaigns(project.id))
 
 
 def the_issue(tx: Questions, issue_id: str) -> Issue:
     """The issue of that id."""
     issue = tx.issue(issue_id)
     if issue is None:
-        raise not_found("issue", "")
+        raise NotFound("There is no such issue.")
     return issue
 
 
-def not_found(kind: str, known: str) -> Exception:
-    """No such thing, and what there is."""
-    from phelix_core.errors import NotFound  # noqa: PLC0415 - a name used once
+def the_one(
+    kind: str, found: Sequence[_Thing], told: Callable[[_Thing], str], *, hint: str, known: Sequence[_Thing] = ()
+) -> _Thing:
+    """The only thing found; else a refusal with those found, as `told`, or with what is known where none was."""
+    if len(found) == 1:
+        return found[0]
+    listed = ", ".join(told(one) for one in (found or known)[:_MOST_TOLD])
+    if not found:
+        raise NotFound(f"There is no such {kind}.", hint=f"Known: {listed}." if listed else None)
+    raise InvalidArgument(f"{kind}: say which: {listed}.", hint=hint)
 
-    return NotFound(f"There is no such {kind}.", hint=f"Known: {known}." if known else None)
+
+def _named(one: Project | Campaign) -> str:
+    return f"{one.name} ({one.id})"

@@ -32,7 +32,7 @@ from phelix_core.queue.transitions import (
     require_status,
 )
 from phelix_core.queue.verbs.answers import Answer, checkpoint_answer, context_answer, present
-from phelix_core.queue.verbs.leases import renewal, save_event
+from phelix_core.queue.verbs.leases import renewal
 from phelix_core.queue.verbs.ledger import Ledger, Words, the_issue, the_project
 
 
@@ -222,7 +222,7 @@ def heartbeat(ledger: Ledger, holding: Holding, ttl_s: int | None) -> Answer:
     put["last_heartbeat_at"] = ledger.now.wall_ms
     update = Update(table="leases", id=lease.id, set=put, guard={"status": ACTIVE, "epoch": lease.epoch})
     told = {"leaseId": lease.id, "epoch": lease.epoch, "leaseExpiresAt": iso(put["expires_at"])}
-    save_event(ledger, issue, run.id, "lease_heartbeat", changes=(update,), payload=told)
+    ledger.record("lease_heartbeat", issue, (update,), told, run_id=run.id)
     return {
         "leaseId": lease.id,
         "issueId": issue.id,
@@ -235,21 +235,18 @@ def save_artifact(
     ledger: Ledger, issue_id: str, holding: Holding | None, *, kind: str, path: str, metadata: str
 ) -> Answer:
     """Note something that the work on an issue made."""
-    run_id = None
+    extra: tuple[Change, ...] = ()
     if holding is not None:
-        lease, issue, run = held(ledger, changed(holding, issue_id=issue_id))
-        run_id = lease.run_id or run.id
-        extra: tuple[Change, ...] = ()
+        _, issue, run = held(ledger, changed(holding, issue_id=issue_id))
     else:
         issue = the_issue(ledger.tx, issue_id)
-        machine, extra = ledger.machine_run(issue.project_id, issue.campaign_id)
-        run_id = machine.id
+        run, extra = ledger.machine_run(issue.project_id, issue.campaign_id)
     artifact = Artifact(
         id=f"A-{ledger.mint()}",
         project_id=issue.project_id,
         campaign_id=issue.campaign_id,
         issue_id=issue.id,
-        run_id=run_id,
+        run_id=run.id,
         kind=kind,
         path=path,
         status=ACTIVE if holding is not None else RELEASED,
@@ -258,5 +255,5 @@ def save_artifact(
         released_at=None if holding is not None else ledger.now.wall_ms,
     )
     told = {"artifactId": artifact.id, "kind": kind, "path": path}
-    save_event(ledger, issue, run_id, "artifact_saved", changes=(*extra, insert("artifacts", artifact)), payload=told)
+    ledger.record("artifact_saved", issue, (*extra, insert("artifacts", artifact)), told, run_id=run.id)
     return {"artifactId": artifact.id, "issueId": issue.id, "kind": kind, "path": path}

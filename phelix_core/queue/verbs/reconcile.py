@@ -77,20 +77,8 @@ def reconcile(ledger: Ledger, scope: Scope, *, only: Issue | None = None) -> Rec
 
 
 def _release(ledger: Ledger, lease: Lease, issue: Issue, reason: str) -> None:
-    from phelix_core.queue.journal import Event  # noqa: PLC0415 - only here
-
-    run, extra = ledger.machine_run(issue.project_id, issue.campaign_id)
-    ledger.tx.record(
-        Event(
-            kind="lease_released",
-            changes=(*extra, *ledger.release(lease, reason if reason != "finished" else issue.status)),
-            project_id=issue.project_id,
-            campaign_id=issue.campaign_id,
-            issue_id=issue.id,
-            run_id=run.id,
-            payload={"leaseId": lease.id, "reason": reason},
-        )
-    )
+    changes = ledger.release(lease, reason if reason != "finished" else issue.status)
+    ledger.record("lease_released", issue, changes, {"leaseId": lease.id, "reason": reason})
 
 
 def _mark(ledger: Ledger, issue: Issue, lease: Lease | None, reason: str) -> str:
@@ -120,7 +108,7 @@ def blockers(tx: Questions, issues: Sequence[Issue]) -> list[dict[str, object]]:
     told: list[dict[str, object]] = []
     for issue in issues:
         last = next(iter(tx.checkpoints_of(issue.id, limit=1)), None)
-        lease = next((lease for lease in reversed(tx.leases_of(issue.id))), None)
+        lease = next(reversed(tx.leases_of(issue.id)), None)
         told.append(
             {
                 "issueId": issue.id,

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from phelix_core.errors import AlreadyExists, InvalidArgument, LeaseConflict, QueueCorrupt, QueueInvalidTransition
-from phelix_core.queue.journal import Change, Event, Insert, Update, insert
+from phelix_core.queue.journal import Event, Insert, Update, insert
 from phelix_core.queue.model import (
-    ACTIVE,
     ARCHIVED,
     BLOCKED,
     DONE,
@@ -26,13 +25,14 @@ from phelix_core.queue.model import (
     Project,
     Scope,
     Workspace,
+    claim_order,
 )
 from phelix_core.queue.planning import PlannedMilestone, batch_of
 from phelix_core.queue.policy import NO_POLICY, stored_policy
 from phelix_core.queue.transitions import ARCHIVE, DRAIN, RECOVERY, RETRY, ROLLBACK, UNBLOCK
 from phelix_core.queue.verbs.answers import Answer, present
-from phelix_core.queue.verbs.begin import claim_order, raise_ranks
-from phelix_core.queue.verbs.ledger import NOTHING_BEHIND, Ledger, Words, gate_of, the_issue
+from phelix_core.queue.verbs.begin import raise_ranks
+from phelix_core.queue.verbs.ledger import NOTHING_BEHIND, Ledger, Words, campaign_of, gate_of, the_issue
 from phelix_core.queue.verbs.reconcile import reconcile
 
 _KEPT_BACK = 1_000
@@ -246,9 +246,8 @@ def resolve(
             f"Issue {issue.id} is {issue.status}; only needs_recovery can be recovered.",
             details={"issueId": issue.id, "status": issue.status},
         )
-    leases = [one for one in ledger.tx.leases_of(issue.id) if one.status in (ACTIVE, NEEDS_RECOVERY)]
     to, columns = _resolved(ledger, issue, resolution, reason)
-    also = tuple(change for lease in leases for change in ledger.release(lease, "recovered", status=RECOVERED))
+    also, recovered = ledger.free(issue, RECOVERED)
     ledger.acts_as("recovery")
     words = Words("recovery", f"Resolved by an operator ({resolution}): {reason}", next_step or _next(to, issue))
     after, _ = ledger.move(
@@ -258,12 +257,12 @@ def resolve(
         RECOVERY,
         words,
         also=also,
-        payload={"resolution": resolution, "recoveredLeaseIds": [one.id for one in leases], "reason": reason},
+        payload={"resolution": resolution, "recoveredLeaseIds": recovered, "reason": reason},
         recoveries=issue.recoveries + 1,
         next_best_action=next_step or issue.next_best_action,
         **columns,
     )
-    return _moved(issue, after) | {"recoveredLeaseIds": [one.id for one in leases], "resolution": resolution}
+    return _moved(issue, after) | {"recoveredLeaseIds": recovered, "resolution": resolution}
 
 
 def _resolved(ledger: Ledger, issue: Issue, resolution: str, reason: str) -> tuple[str, dict[str, Any]]:
@@ -302,18 +301,6 @@ def require_epoch(issue: Issue, epoch: int | None) -> None:
         )
 
 
-def _freed(ledger: Ledger, issue: Issue, reason: str) -> tuple[tuple[Change, ...], list[str]]:
-    """End every lease that still stands on an issue."""
-    changes: list[Change] = []
-    ended: list[str] = []
-    for lease in ledger.tx.leases_of(issue.id):
-        if lease.status in (ACTIVE, NEEDS_RECOVERY):
-            status = RECOVERED if lease.status == NEEDS_RECOVERY else "released"
-            changes += ledger.release(lease, reason, status=status)
-            ended.append(lease.id)
-    return tuple(changes), ended
-
-
 def unblock(ledger: Ledger, issue_id: str, reason: str, if_epoch: int | None) -> Answer:
     """A blocked issue goes on: ready, or pending where a gate is closed; a lease on it ends."""
     issue = the_issue(ledger.tx, issue_id)
@@ -339,7 +326,7 @@ def _again(
             details={"issueId": issue.id, "status": issue.status},
         )
     to, landing = ledger.landing(issue)
-    also, ended = _freed(ledger, issue, title)
+    also, ended = ledger.free(issue, title)
     ledger.acts_as(title)
     words = Words(title, reason, issue.next_best_action or "Claim it.")
     after, _ = ledger.move(
@@ -357,19 +344,18 @@ def _again(
 
 
 def _require_running(ledger: Ledger, issue: Issue) -> None:
-    for campaign in ledger.tx.campaigns(issue.project_id):
-        if campaign.id == issue.campaign_id and campaign.status != RUNNING:
-            raise QueueInvalidTransition(
-                f"Campaign {campaign.id} is {campaign.status}.",
-                hint=f"`phelix queue undrain {campaign.id}` first." if campaign.status == DRAINED else None,
-            )
+    if (campaign := campaign_of(ledger.tx, issue)) is not None and campaign.status != RUNNING:
+        raise QueueInvalidTransition(
+            f"Campaign {campaign.id} is {campaign.status}.",
+            hint=f"`phelix queue undrain {campaign.id}` first." if campaign.status == DRAINED else None,
+        )
 
 
 def rollback(ledger: Ledger, issue_id: str, reason: str, if_epoch: int | None) -> Answer:
     """An issue goes back to pending, whatever it was; what it had opened goes back with it."""
     issue = the_issue(ledger.tx, issue_id)
     require_epoch(issue, if_epoch)
-    also, ended = _freed(ledger, issue, "rollback")
+    also, ended = ledger.free(issue, "rollback")
     ledger.acts_as("system_rollback")
     gate = gate_of(ledger.tx, issue)
     after, point = ledger.move(
@@ -431,21 +417,10 @@ def archive(ledger: Ledger, campaign: Campaign, reason: str) -> Answer:
     ended: list[str] = []
     returned: list[str] = []
     for issue in ledger.tx.in_campaign(campaign.id, ("in_progress", BLOCKED, NEEDS_RECOVERY, DONE, FAILED)):
-        also, leases = _freed(ledger, issue, "archived")
+        also, leases = ledger.free(issue, "archived")
         if issue.status in (DONE, FAILED):
             if leases:
-                run, extra = ledger.machine_run(issue.project_id, issue.campaign_id)
-                ledger.tx.record(
-                    Event(
-                        kind="lease_released",
-                        changes=(*extra, *also),
-                        project_id=issue.project_id,
-                        campaign_id=issue.campaign_id,
-                        issue_id=issue.id,
-                        run_id=run.id,
-                        payload={"leaseId": leases[0], "reason": "archived"},
-                    )
-                )
+                ledger.record("lease_released", issue, also, {"leaseId": leases[0], "reason": "archived"})
                 ended += leases
             continue
         if not leases and issue.status == BLOCKED:

@@ -77,8 +77,11 @@ def _nothing_behind(*_: Any) -> dict[str, list[str]]:
     return {"returned": [], "goingOn": []}
 
 
-def _nobody_freed(*_: Any) -> tuple[tuple[()], list[str]]:
-    return (), []
+def _nobody_freed(own: Ledger, issue: Issue, reason: str) -> tuple[tuple[Any, ...], list[str]]:
+    return ((), []) if reason == "archived" else ledger_free(own, issue, reason)
+
+
+ledger_free = Ledger.free
 
 
 def _as_it_was(_: Ledger, lease: Lease, **__: Any) -> dict[str, int]:
@@ -94,7 +97,7 @@ NAIVE: dict[str, tuple[Any, str, Any]] = {
     "failed unlocks": (gates, "first_closed", _failed_unlocks),
     "claims without reconciling": (begin, "reconcile", _nothing),
     "no crash loop": (reconcile, "FAILED", "needs_recovery"),
-    "archiving frees nobody": (upkeep, "_freed", _nobody_freed),
+    "archiving frees nobody": (Ledger, "free", _nobody_freed),
     "a lease is renewed by nothing": (progress, "renewal", _as_it_was),
 }
 """What is put in place of what, and what the queue then does."""
