@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from phelix_core.cli.page import Cell, Page
+from phelix_core.queue.gates import gate_in
 from phelix_core.strictjson import dumps, plain
 from phelix_core.text import SafeStr
 from phelix_core.views.moments import long_span
@@ -153,8 +154,8 @@ def _promoted(page: Page, answer: Answer) -> None:
 
 
 def _gate(reason: str) -> str:
-    kind, _, waited = reason.partition("_dependency:")
-    return f"{kind} {waited}" if waited else reason
+    gate = gate_in(reason)
+    return reason if gate is None else f"{gate.kind} {gate.id}"
 
 
 def _reconciled(page: Page, answer: Answer) -> None:

@@ -248,10 +248,11 @@ class Repair:
         """Repair, then look again."""
         if expect_digest:
             require_digest(expect_digest, self.plan().digest)
-        fixed = self._env.sessions.repair(self._lax(), _strays(self._env))
-        if _behind(self._env):
-            from phelix_core.commands.doctor_queue import catch_up  # noqa: PLC0415 - it stands on this module
+        from phelix_core.commands.doctor_queue import catch_up  # noqa: PLC0415 - it stands on this module
 
-            fixed = [*fixed, *catch_up(self._env)]
+        fixed = [
+            *self._env.sessions.repair(self._lax(), _strays(self._env)),
+            *catch_up(self._env, _behind(self._env)),
+        ]
         seen = examine(self._env)
         return Examination(sound=seen.sound, findings=seen.findings, fixed=tuple(map(redact, fixed)))

@@ -1,6 +1,6 @@
 """What the doctor looks at in the queue: engine, file, journal, and session records that a crash left behind."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from phelix_core.commands.doctor import FAIL, OK, WARN, Finding
@@ -108,10 +108,10 @@ def _is_behind(env: Environment, duty: Duty) -> bool:
     return record.status == ACTIVE and duty.kind != OPEN
 
 
-def catch_up(env: Environment) -> list[str]:
-    """Bring those records to what their leases came to, each under the surface of its own run."""
+def catch_up(env: Environment, behind: Iterable[tuple[Duty, str]]) -> list[str]:
+    """Bring records to what their leases came to, each under the surface of its own run."""
     done: list[str] = []
-    for duty, via in list(records_behind(env)):
+    for duty, via in behind:
         actor = Actor(type="mcp" if via == "mcp" else "cli", id=None, authenticated=False)
         try:
             outcome = carry_out(duty, env, Stamp(at_ms=env.clock.now_ms(), via=via), actor)

@@ -6,9 +6,12 @@ never asserted. Source: queue page, Vocabulary and Actions (promote_queue).
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from phelix_core.frozen import frozen
 from phelix_core.queue.model import BLOCKED, DONE, FAILED, IN_PROGRESS, NEEDS_RECOVERY, PENDING, READY
+
+_DEPENDENCY: Final = "_dependency:"
 
 
 @frozen
@@ -21,7 +24,13 @@ class Gate:
     @property
     def reason(self) -> str:
         """The word for it in answers."""
-        return f"{self.kind}_dependency:{self.id}"
+        return f"{self.kind}{_DEPENDENCY}{self.id}"
+
+
+def gate_in(reason: str) -> Gate | None:
+    """The gate that a reason is the word for; None where it tells of something else."""
+    kind, _, waited = reason.partition(_DEPENDENCY)
+    return Gate(kind=kind, id=waited) if waited else None
 
 
 def first_closed(milestones: Sequence[tuple[str, bool]], issues: Sequence[tuple[str, str]]) -> Gate | None:
@@ -46,7 +55,7 @@ def milestone_status(counts: Mapping[str, int], closed_gate: str | None) -> tupl
     if total and counts.get(DONE) == total:
         return DONE, None
     if closed_gate is not None:
-        return BLOCKED, f"milestone_dependency:{closed_gate}"
+        return BLOCKED, Gate(kind="milestone", id=closed_gate).reason
     for status in (IN_PROGRESS, READY):
         if counts.get(status):
             return status, None

@@ -8,7 +8,7 @@ from phelix_core.commands.environment import Environment
 from phelix_core.commands.queue.fields import NOT_EMPTY
 from phelix_core.commands.queue.holders import is_gone
 from phelix_core.commands.registry import Effect, command
-from phelix_core.frozen import frozen
+from phelix_core.frozen import changed, frozen
 from phelix_core.queue.board import Board
 from phelix_core.queue.model import WORD_CAP
 from phelix_core.queue.store import Questions
@@ -47,13 +47,7 @@ def board(request: ShowBoard, env: Environment) -> Board:
         for lease in env.queue.read(lambda tx: tx.named_holders())
         if is_gone(lease.holder_pid, lease.holder_started, lease.boot, boot)
     ]
-    return Board(**{name: getattr(found, name) for name in _READ}, gone=tuple(gone))
-
-
-_READ = (
-    *("seq", "whole", "projects", "campaigns", "milestones"),
-    *("milestone_needs", "issues", "needs", "leases"),
-)
+    return changed(found, gone=tuple(gone))
 
 
 def _changed(tx: Questions, since: int) -> list[str] | None:

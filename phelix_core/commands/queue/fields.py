@@ -7,7 +7,6 @@ from typing import Annotated, Any, Final, cast
 from phelix_core.checks import Alias, Check, CheckFailed, Contents, Help, Only, Surface, at_least, capped
 from phelix_core.errors import InvalidArgument
 from phelix_core.queue.model import (
-    JSON_CAP,
     LINE_CAP,
     LONGEST_S,
     MOST_ARTIFACTS,
@@ -110,7 +109,6 @@ Artifacts = Annotated[
 HolderPid = Annotated[
     int | None, at_least(1, 2**22), Help("The process that holds the lease, to be shown when it is gone")
 ]
-JsonObject = Annotated[str | None, capped(JSON_CAP)]
 Limit = Annotated[int | None, at_least(0, 1_000_000), Help("At most so many; 0 means all")]
 
 

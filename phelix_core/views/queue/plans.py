@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
+from phelix_core.queue.gates import gate_in
 from phelix_core.text import SafeStr
 from phelix_core.views.queue.rows import tail_of
 from phelix_core.views.shown import shown
@@ -106,10 +107,10 @@ def promotion(outcome: Mapping[str, Any], tasks: Mapping[str, str], names: Mappi
 
 def gate_words(reason: str, tasks: Mapping[str, str], names: Mapping[str, str]) -> SafeStr:
     """A gate's reason, such as `issue_dependency:I-…`, as people say it."""
-    kind, _, known = reason.partition("_dependency:")
-    if not known:
+    gate = gate_in(reason)
+    if gate is None:
         return shown(reason)
-    if kind == "milestone":
-        return shown(f"milestone {names.get(known, known)}")
-    task = tasks.get(known)
-    return SafeStr(f"{tail_of(known)}{f' {shown(task)}' if task else ''}")
+    if gate.kind == "milestone":
+        return shown(f"milestone {names.get(gate.id, gate.id)}")
+    task = tasks.get(gate.id)
+    return SafeStr(f"{tail_of(gate.id)}{f' {shown(task)}' if task else ''}")
