@@ -23,6 +23,16 @@ def labelled(name: str, value: SafeStr, role: str = "") -> TextLine:
     return line(Cell(SafeStr(f"{name:<{_LABEL}}"), "muted"), Cell(value, role), hang=_LABEL)
 
 
+def failure_words(failure: Mapping[str, object]) -> SafeStr:
+    """A refusal in one line: its code and what it says."""
+    return visible(f"{failure['code']}: {failure['message']}")
+
+
+def refused_lines(refused: SafeStr | None) -> list[TextLine]:
+    """Why what stands below is old, or not there; nothing where it could be read."""
+    return [line(Cell(refused, "error"), hang=2), line()] if refused else []
+
+
 def state_cell(row: SessionRow) -> Cell:
     """Glyph and word in the state's role."""
     looks = row.looks

@@ -13,7 +13,6 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
-from textual.timer import Timer
 from textual.widgets import Input
 
 from phelix_core.commands.session import ShownSession
@@ -27,8 +26,8 @@ from phelix_tui.form import Entry
 from phelix_tui.lookup import Lookup
 from phelix_tui.messages import LookupFailed, LookupFinished, LookupTookLong
 from phelix_tui.screens.drawing import failure_lines, last_read_lines, preview_lines, state_cell
+from phelix_tui.screens.list_room import ListRoom
 from phelix_tui.screens.queue_drawing import session_lease_lines
-from phelix_tui.screens.room import Room
 from phelix_tui.widgets.pages import Bar, TextPage, cell
 from phelix_tui.widgets.rowlist import MARK_GLYPH, Cell, Column, Row, RowList
 from phelix_tui.wrapping import TextLine, line
@@ -46,17 +45,11 @@ _COLUMNS = (
     Column("seen", SafeStr("SEEN"), 5, drop_order=4, align="right"),
     Column("refs", SafeStr("REFS"), 4, drop_order=3, align="right"),
 )
-_STILL_S = 1.0
-_PREVIEW_PAUSE_S = 0.06
-_MANY = 10_000
-_TYPING_PAUSE_S = 0.08
 _OFFER_PAUSE_S = 0.1
 _MOST_OFFERS = 12
-_REORDER_PAUSE_S = 0.5
-"""A new order of many rows takes some 20 ms: in a storm of changes it is made twice a second at most."""
 
 
-class FleetRoom(Room):
+class FleetRoom(ListRoom):
     """The list and its preview."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -75,14 +68,12 @@ class FleetRoom(Room):
         super().__init__(desk)
         self._drawn: dict[str, tuple[SessionRow, Row]] = {}
         self._waiting = 0
-        self._moved_at = self._reordered_at = float("-inf")
         self._loaded = False
         self._failure: SafeStr | None = None
         self._read: ShownSession | Envelope | None = None
         self._preview_of: str | None = None
         self._last_good: ShownSession | None = None
         self._wrong: FilterError | None = None
-        self._typing: Timer | None = None
         self._lookup = Lookup(desk, self.post_message)
         self._looking = False
         self._not_looked_up: SafeStr | None = None
@@ -98,50 +89,51 @@ class FleetRoom(Room):
 
     def on_mount(self) -> None:
         """The list has the focus."""
-        fleet = self.query_one("#fleet", RowList)
+        fleet = self.listed
         fleet.focus()
         self.watch(fleet, "scroll_y", self._scrolled, init=False)
         self.run_worker(self._lookup.run(), group="lookup", exit_on_error=False)
         self._tell()
 
-    def on_resize(self) -> None:
-        """A preview that had no room may have some now."""
-        self._ask_preview()
+    @property
+    def listed(self) -> RowList:
+        """The sessions."""
+        return self.query_one("#fleet", RowList)
 
     def selected_id(self) -> str | None:
         """The session under the cursor."""
-        return self.query_one("#fleet", RowList).cursor_id
+        return self.listed.cursor_id
 
     # What comes in
 
     def loaded(self) -> None:
         """The records could be read, whatever screen is in front; the cursor starts at the top."""
         first, self._loaded, self._failure = not self._loaded, True, None
-        if first and self._moved_at == float("-inf"):
-            self.call_after_refresh(self.query_one("#fleet", RowList).action_cursor_to_start)
+        if first and not self.was_moved:
+            self.call_after_refresh(self.listed.action_cursor_to_start)
 
     def records_changed(self, changes: Mapping[str, Found | None] | None, patch: Patch) -> None:
         """Repaint what changed; bring in the new order, or let it wait."""
         if changes is None:
             self._unmark_gone()
         elif gone := [session_id for session_id, found in changes.items() if found is None]:
-            self.query_one("#fleet", RowList).patch([self._line_of(session_id) for session_id in gone])
+            self.listed.patch([self._line_of(session_id) for session_id in gone])
             self._unmark_gone(gone)
         self._take(patch)
         self._lookup.changed()
         selected = self.selected_id()
         if changes is None or selected in changes:
-            self._ask_preview()
+            self.ask_preview()
 
     def time_passed(self) -> None:
         """Age the rows on the screen; apply what has waited long enough."""
-        fleet = self.query_one("#fleet", RowList)
+        fleet = self.listed
         self._take(self.desk.arrangement.tick(self.desk.now_ms(), fleet.visible_ids))
         self._draw_preview()
 
     def _scrolled(self) -> None:
         """Rows that come into sight are as old as they are, not as old as they were."""
-        fleet = self.query_one("#fleet", RowList)
+        fleet = self.listed
         self._take(self.desk.arrangement.tick(self.desk.now_ms(), fleet.visible_ids))
 
     def reading_failed(self, code: str, reason: str) -> None:
@@ -152,9 +144,9 @@ class FleetRoom(Room):
     def on_screen_resume(self) -> None:
         """Catch up with what happened while another screen was in front."""
         self._unmark_gone()
-        self._reorder()
+        self.reorder()
         self._lookup.changed()
-        self._ask_preview()
+        self.ask_preview()
 
     @on(LookupTookLong)
     def _looks_long(self) -> None:
@@ -171,7 +163,7 @@ class FleetRoom(Room):
         if not self.is_current:
             return  # drawn anew when this screen is in front again
         if was_pending and not arrangement.filtering.is_pending:
-            self._reorder()
+            self.reorder()
         else:
             self._take(Patch((), moved))
 
@@ -182,25 +174,23 @@ class FleetRoom(Room):
         self._tell()
 
     def _take(self, patch: Patch) -> None:
-        fleet = self.query_one("#fleet", RowList)
+        fleet = self.listed
         fleet.patch([self._line(row) for row in patch.rows])
         self._waiting += patch.moved
         if self._waiting and not self._held():
-            self._reorder()
+            self.reorder()
         self._tell()
 
     def _held(self) -> bool:
         """Whether a new order must wait: somebody is moving about, or has marked rows."""
-        fleet = self.query_one("#fleet", RowList)
-        now = self.desk.env.clock.monotonic()
-        moving = now - self._moved_at < _STILL_S
-        crowded = fleet.row_count > _MANY and now - self._reordered_at < _REORDER_PAUSE_S
-        return fleet.row_count > 0 and (moving or crowded or bool(fleet.marks))
+        rows = self.listed.row_count
+        return self.is_order_held(rows) or (rows > 0 and bool(self.listed.marks))
 
-    def _reorder(self) -> None:
+    def reorder(self) -> None:
+        """Bring the new order in."""
+        super().reorder()
         self._waiting = 0
-        self._reordered_at = self.desk.env.clock.monotonic()
-        self.query_one("#fleet", RowList).set_order(self.desk.arrangement.order(), self._line_of)
+        self.listed.set_order(self.desk.arrangement.order(), self._line_of)
         self._tell()
 
     def _line_of(self, session_id: str) -> Row:
@@ -237,7 +227,7 @@ class FleetRoom(Room):
 
     def _tell(self) -> None:
         """Keep title, state line and the empty list's words true."""
-        fleet, arrangement = self.query_one("#fleet", RowList), self.desk.arrangement
+        fleet, arrangement = self.listed, self.desk.arrangement
         listed, known = fleet.row_count, len(arrangement)
         number = f"{listed:,}/{known:,}" if arrangement.wanted else f"{known:,}"
         counted = [*self.count_cells(), cell(f"{number} sessions ")]
@@ -271,7 +261,7 @@ class FleetRoom(Room):
         arrangement = self.desk.arrangement
         cells: list[Cell] = []
         if not arrangement.filtering.is_pending:
-            matching = self.query_one("#fleet", RowList).row_count
+            matching = self.listed.row_count
             way_out = "" if self._waiting else " · esc clears"
             cells.append(cell(f"   {matching:,} of {len(arrangement):,} match{way_out}", "muted"))
         if self._not_looked_up is not None:
@@ -283,7 +273,7 @@ class FleetRoom(Room):
 
     def _told_marks(self) -> list[Cell]:
         """How many rows are marked, and how many of them the list does not show."""
-        fleet = self.query_one("#fleet", RowList)
+        fleet = self.listed
         if not fleet.marks:
             return []
         hidden = f" ({fleet.hidden_mark_count:,} hidden)" if fleet.hidden_mark_count else ""
@@ -291,7 +281,7 @@ class FleetRoom(Room):
 
     def _told_wrong(self, wrong: "FilterError") -> list[Cell]:
         """What was typed with the token at fault marked, and what is wrong with it; the rows are as before."""
-        text = self.query_one("#filter", Input).value
+        text = self.filter_entry.value
         hint = f" {wrong.hint}" if wrong.hint else ""
         told = Cell(shown(f"   {wrong.message}{hint}"), "error")
         if shown(text) != visible(text):
@@ -334,14 +324,12 @@ class FleetRoom(Room):
 
     @on(RowList.CursorMoved)
     def _cursor_moved(self, message: RowList.CursorMoved) -> None:
-        self._moved_at = self.desk.env.clock.monotonic() if message.lost is None else self._moved_at
-        self._ask_preview()
-
-    def _ask_preview(self) -> None:
-        self.set_timer(_PREVIEW_PAUSE_S, self._load_preview)
+        if message.lost is None:
+            self.cursor_was_moved()
+        self.ask_preview()
 
     @work(exclusive=True, group="preview", exit_on_error=False)
-    async def _load_preview(self) -> None:
+    async def load_preview(self) -> None:
         """Read the session under the cursor, unless the cursor has gone on meanwhile."""
         session_id = self.selected_id()
         if session_id is None or not self.query_one("#preview", TextPage).display:
@@ -375,16 +363,8 @@ class FleetRoom(Room):
     def _opened(self, message: RowList.Opened) -> None:
         self.app.call_later(self.app.run_action, f"open_session('{message.id}')")  # pyright: ignore[reportUnknownMemberType]
 
-    def action_find(self) -> None:
-        """Open the filter."""
-        self.add_class("-filtering")
-        entry = self.query_one("#filter", Input)
-        entry.display = True
-        self.set_focus(entry)  # at once: what is typed next is text
-        self._prepare()
-
     @work(exclusive=True, group="prepare", exit_on_error=False)
-    async def _prepare(self) -> None:
+    async def prepare_filter(self) -> None:
         """Make what filters look at while the first word is typed: a tenth of a second at a hundred thousand."""
         known = self.desk.arrangement.known()
         subjects = await asyncio.to_thread(subjects_of, known)
@@ -393,19 +373,13 @@ class FleetRoom(Room):
 
     @on(Input.Changed, "#filter")
     def _filter_changed(self) -> None:
-        """Show what matches; of many rows once typing pauses, so that every key is echoed at once."""
-        if self._typing is not None:
-            self._typing.stop()
-        if len(self.desk.arrangement) > _MANY:
-            self._typing = self.set_timer(_TYPING_PAUSE_S, self._apply_filter)
-        else:
-            self._apply_filter()
+        self.follow_typing(len(self.desk.arrangement), self._apply_filter)
 
     def _apply_filter(self) -> None:
         """Take the filter typed; where the text is no filter, what was shown stays."""
         from phelix_core.views.filter import FilterError  # noqa: PLC0415 - a fleet that nobody filters starts without
 
-        text = self.query_one("#filter", Input).value
+        text = self.filter_entry.value
         try:
             self.desk.arrangement.wanted = text.strip()
         except FilterError as error:
@@ -415,7 +389,7 @@ class FleetRoom(Room):
             self._wrong = self._not_looked_up = None
             self._looking = self._looking and self.desk.arrangement.filtering.is_pending
             self._lookup.filtered()
-            self._reorder()
+            self.reorder()
         if text:
             self._offer()
 
@@ -423,7 +397,7 @@ class FleetRoom(Room):
     async def _offer(self) -> None:
         """Offer fields, then values with how many sessions each stands for."""
         await asyncio.sleep(_OFFER_PAUSE_S)
-        entry = self.query_one("#filter", Input)
+        entry = self.filter_entry
         text, cursor = entry.value, entry.cursor_position
         subjects = list(self.desk.arrangement.subjects.values())
         offers = await asyncio.to_thread(self._offers_for, text, cursor, subjects)
@@ -445,21 +419,12 @@ class FleetRoom(Room):
 
     def _take_offer(self) -> None:
         """Put the first offer for what is typed now where the cursor is."""
-        entry = self.query_one("#filter", Input)
+        entry = self.filter_entry
         text = entry.value
         offers = self._offers_for(text, entry.cursor_position, list(self.desk.arrangement.subjects.values()))
         if offers:
             entry.value = f"{text[: offers[0].start]}{offers[0].text}{text[offers[0].end :]}"
             entry.cursor_position = offers[0].start + len(offers[0].text)
-
-    @on(Input.Submitted, "#filter")
-    def _filter_done(self) -> None:
-        self._close_filter()
-
-    def _close_filter(self) -> None:
-        self.remove_class("-filtering")
-        self.query_one("#filter", Input).display = False
-        self.query_one("#fleet", RowList).focus()
 
     def why_not_save(self) -> str | None:
         """Why there is no filter to save; None where there is one."""
@@ -469,36 +434,36 @@ class FleetRoom(Room):
 
     def show_view(self, where: str) -> None:
         """Put a saved view's filter in force, as if it had been typed."""
-        self.query_one("#filter", Input).value = where
+        self.filter_entry.value = where
 
     def action_clear_filter(self) -> None:
         """Leave the filter and show everything."""
-        self.query_one("#filter", Input).value = ""
-        self._close_filter()
+        self.filter_entry.value = ""
+        self.close_filter()
 
     # Marks
 
     def action_mark(self) -> None:
         """Mark or unmark the row under the cursor; a preview that cannot scroll hands its space bar on to here."""
-        fleet = self.query_one("#fleet", RowList)
+        fleet = self.listed
         if fleet.has_focus and self._is_there(fleet.cursor_id):
             fleet.toggle_mark()
 
     def action_mark_range(self) -> None:
         """Mark the rows from the last one marked to the cursor."""
-        self.query_one("#fleet", RowList).mark_range()
+        self.listed.mark_range()
         self._unmark_gone()
 
     def action_unmark(self) -> None:
         """Unmark all rows, hidden ones too."""
-        self.query_one("#fleet", RowList).marks = frozenset()
+        self.listed.marks = frozenset()
 
     def _is_there(self, session_id: str | None) -> bool:
         return session_id is not None and session_id in self.desk.arrangement
 
     def _unmark_gone(self, gone: Iterable[str] | None = None) -> None:
         """A mark goes with its record; `gone` names the records that have gone, where that is known."""
-        fleet = self.query_one("#fleet", RowList)
+        fleet = self.listed
         if not fleet.marks:
             return
         lost = [row_id for row_id in (fleet.marks if gone is None else gone) if not self._is_there(row_id)]
@@ -509,20 +474,15 @@ class FleetRoom(Room):
     def _marks_changed(self, message: RowList.MarksChanged) -> None:
         """A filter that asks for marks follows at once; with the last mark, what had waited for it comes in."""
         if self.desk.arrangement.mark(message.marks) or (self._waiting and not self._held()):
-            self._reorder()
+            self.reorder()
         self._tell()
-
-    def action_apply_waiting(self) -> None:
-        """Bring the waiting order in."""
-        self._reorder()
 
     def action_other_pane(self) -> None:
         """Go between list and preview; in the filter, take the first offer."""
-        if self.query_one("#filter", Input).has_focus:
+        if self.filter_entry.has_focus:
             self._take_offer()
-            return
-        fleet, preview = self.query_one("#fleet", RowList), self.query_one("#preview", TextPage)
-        (preview if fleet.has_focus and preview.display else fleet).focus()
+        else:
+            super().action_other_pane()
 
 
 def _offered(offers: "Sequence[Completion]") -> list[Cell]:

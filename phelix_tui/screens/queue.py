@@ -14,11 +14,10 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
-from textual.timer import Timer
 from textual.widgets import Input
 
 from phelix_core.envelope import Envelope
-from phelix_core.text import SafeStr, visible
+from phelix_core.text import SafeStr
 from phelix_core.views.queue.milestones import MilestoneRow
 from phelix_core.views.queue.rows import STATES, IssueRow, tail_of
 from phelix_core.views.queue.story import IssueStory, issue_story
@@ -26,9 +25,9 @@ from phelix_core.views.shown import shown
 from phelix_tui.actions import Target
 from phelix_tui.desk import Desk
 from phelix_tui.form import Entry
-from phelix_tui.screens.drawing import heading, labelled
+from phelix_tui.screens.drawing import failure_words, heading, labelled, refused_lines
+from phelix_tui.screens.list_room import ListRoom
 from phelix_tui.screens.queue_drawing import preview_lines
-from phelix_tui.screens.room import Room
 from phelix_tui.widgets.pages import Bar, TextPage, cell
 from phelix_tui.widgets.rowlist import Cell, Column, Row, RowList
 from phelix_tui.wrapping import TextLine, line
@@ -48,16 +47,10 @@ _GATES = (
     Column("done", SafeStr("DONE"), 9, align="right"),
     Column("gate", SafeStr("GATE"), 24),
 )
-_STILL_S = 1.0
-_PREVIEW_PAUSE_S = 0.06
 _NAMED = 3
-_MANY = 10_000
-_TYPING_PAUSE_S = 0.08
-_REORDER_PAUSE_S = 0.5
-"""A new order of many rows takes some 20 ms: in a storm of changes it is made twice a second at most."""
 
 
-class QueueRoom(Room):
+class QueueRoom(ListRoom):
     """The list of issues, the milestones, and a preview."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -73,8 +66,6 @@ class QueueRoom(Room):
 
     def __init__(self, desk: Desk) -> None:
         super().__init__(desk)
-        self._moved_at = self._reordered_at = float("-inf")
-        self._typing: Timer | None = None
         self._preview_of: str | None = None
         self._story: IssueStory | None = None
         self._refused: SafeStr | None = None
@@ -95,17 +86,18 @@ class QueueRoom(Room):
         """The list has the focus."""
         self._issues.focus()
         self.watch(self._issues, "scroll_y", self.time_passed, init=False)
-        self._reorder()
+        self.reorder()
 
     def on_screen_resume(self) -> None:
         """Catch up with what happened while another screen was in front."""
         self.desk.backlog.tick(self.desk.moment(), ())
-        self._reorder()
-        self._ask_preview()
+        self.reorder()
+        self.ask_preview()
 
-    def on_resize(self) -> None:
-        """A preview that had no room may have some now."""
-        self._ask_preview()
+    @property
+    def listed(self) -> RowList:
+        """The issues, or the milestones."""
+        return self._gates if self._on_milestones else self._issues
 
     @property
     def _issues(self) -> RowList:
@@ -138,11 +130,11 @@ class QueueRoom(Room):
         self._patch(touched)
         self._settle()
         if self.selected_id() in touched:
-            self._ask_preview()
+            self.ask_preview()
 
     def queue_failed(self) -> None:
         """Say that what is shown is old, and why; nothing that was read is taken away."""
-        self._reorder()
+        self.reorder()
 
     def time_passed(self) -> None:
         """Count leases down; what turned stale moves up."""
@@ -157,17 +149,15 @@ class QueueRoom(Room):
 
     def _settle(self) -> None:
         """Bring the new order in, unless somebody is moving about, or there are too many rows to do it so often."""
-        now, listed = self.desk.env.clock.monotonic(), self._issues.row_count
-        moving = now - self._moved_at < _STILL_S
-        crowded = listed > _MANY and now - self._reordered_at < _REORDER_PAUSE_S
-        if self.desk.backlog.moved and not (listed and (moving or crowded)):
-            self._reorder()
+        if self.desk.backlog.moved and not self.is_order_held(self._issues.row_count):
+            self.reorder()
         else:
             self._tell()
 
-    def _reorder(self) -> None:
+    def reorder(self) -> None:
+        """Bring the new order in."""
+        super().reorder()
         self.desk.backlog.moved = False
-        self._reordered_at = self.desk.env.clock.monotonic()
         self._issues.set_order(self.desk.backlog.order(), self._line_of)
         self._tell()
 
@@ -274,15 +264,12 @@ class QueueRoom(Room):
 
     @on(RowList.CursorMoved, "#issues")
     def _cursor_moved(self, message: RowList.CursorMoved) -> None:
-        if message.lost is None and message.id is not None:
-            self._moved_at = self.desk.env.clock.monotonic() if self._preview_of is not None else self._moved_at
-        self._ask_preview()
-
-    def _ask_preview(self) -> None:
-        self.set_timer(_PREVIEW_PAUSE_S, self._load_preview)
+        if message.lost is None and message.id is not None and self._preview_of is not None:
+            self.cursor_was_moved()
+        self.ask_preview()
 
     @work(exclusive=True, group="preview", exit_on_error=False)
-    async def _load_preview(self) -> None:
+    async def load_preview(self) -> None:
         """Read the issue under the cursor, unless the cursor has gone on meanwhile."""
         issue_id = self.selected_id()
         if issue_id is None or not self.query_one("#preview", TextPage).display:
@@ -293,8 +280,7 @@ class QueueRoom(Room):
         another, self._preview_of = self._preview_of != issue_id, issue_id
         if isinstance(read, Envelope):
             self._story = None if another else self._story
-            told = read.failure()
-            self._refused = visible(f"{told['code']}: {told['message']}")
+            self._refused = failure_words(read.failure())
         else:
             self._story, self._refused = issue_story(read), None
         self._draw_preview(home=another)
@@ -307,7 +293,7 @@ class QueueRoom(Room):
             return
         if issue_id is None or self._preview_of != issue_id:
             return
-        lines = [line(Cell(self._refused, "error"), hang=2), line()] if self._refused else list[TextLine]()
+        lines = refused_lines(self._refused)
         state = self.desk.backlog.state(issue_id)
         if self._story is not None and state is not None:
             now = self.desk.moment()
@@ -354,9 +340,9 @@ class QueueRoom(Room):
         """Turn between issues and milestones."""
         self.toggle_class("-milestones")
         self._tell_milestones()
-        (self._gates if self._on_milestones else self._issues).focus()
+        self.listed.focus()
         self._draw_preview(home=True)
-        self._ask_preview()
+        self.ask_preview()
 
     def action_open_session(self) -> None:
         """Open the session that works, or last worked, on the selected issue."""
@@ -364,15 +350,8 @@ class QueueRoom(Room):
         if issue_id is not None:
             self.open_session_of(issue_id, self._story if self._preview_of == issue_id else None)
 
-    def action_find(self) -> None:
-        """Open the filter."""
-        entry = self.query_one("#filter", Input)
-        entry.display = True
-        self.set_focus(entry)  # at once: what is typed next is text
-        self._prepare()
-
     @work(exclusive=True, group="prepare", exit_on_error=False)
-    async def _prepare(self) -> None:
+    async def prepare_filter(self) -> None:
         """Make what filters look at while the first word is typed."""
         backlog = self.desk.backlog
         known = dict(backlog.issues)
@@ -380,27 +359,14 @@ class QueueRoom(Room):
         backlog.lend(texts, known)
 
     def _filter_by(self, text: str) -> None:
-        self.query_one("#filter", Input).value = text
+        self.filter_entry.value = text
         self.desk.backlog.filter(text)
-        self._reorder()
+        self.reorder()
 
     @on(Input.Changed, "#filter")
     def _filter_changed(self, event: Input.Changed) -> None:
-        if self._typing is not None:
-            self._typing.stop()
         self.desk.backlog.filter(event.value)
-        if len(self.desk.backlog) > _MANY:
-            self._typing = self.set_timer(_TYPING_PAUSE_S, self._reorder)
-        else:
-            self._reorder()
-
-    @on(Input.Submitted, "#filter")
-    def _filter_done(self) -> None:
-        self._close_filter()
-
-    def _close_filter(self) -> None:
-        self.query_one("#filter", Input).display = False
-        self._issues.focus()
+        self.follow_typing(len(self.desk.backlog), self.reorder)
 
     def action_clear_filter(self) -> None:
         """Leave the filter, or the milestones, and show every issue."""
@@ -408,16 +374,7 @@ class QueueRoom(Room):
             self.action_milestones()
             return
         self._filter_by("")
-        self._close_filter()
-
-    def action_apply_waiting(self) -> None:
-        """Bring the waiting order in."""
-        self._reorder()
-
-    def action_other_pane(self) -> None:
-        """Go between list and preview."""
-        listed, preview = self._gates if self._on_milestones else self._issues, self.query_one("#preview", TextPage)
-        (preview if listed.has_focus and preview.display else listed).focus()
+        self.close_filter()
 
 
 _FIRST_COMMANDS = (

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from textual import work
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from phelix_core.commands.session import ShownSession
@@ -15,13 +14,13 @@ from phelix_tui.arrangement import Patch
 from phelix_tui.desk import Desk
 from phelix_tui.screens.drawing import failure_lines, last_read_lines, raw_lines, state_cell, story_lines
 from phelix_tui.screens.queue_drawing import session_lease_lines
-from phelix_tui.screens.room import Room
-from phelix_tui.widgets.pages import Bar, TextPage, cell
+from phelix_tui.screens.story_room import StoryRoom
+from phelix_tui.widgets.pages import Bar, cell
 from phelix_tui.widgets.rowlist import Cell
 from phelix_tui.wrapping import TextLine, line
 
 
-class SessionRoom(Room):
+class SessionRoom(StoryRoom):
     """The story and the raw record of one session, kept live."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -29,25 +28,17 @@ class SessionRoom(Room):
         Binding("tab", "other_page", "Story or record", id="session.page"),
         Binding("i", "open_issue", "Its issue", id="session.issue"),
     ]
+    OTHER = "Record"
 
     def __init__(self, desk: Desk, session_id: str) -> None:
         super().__init__(desk)
         self.session_id = session_id
         self._shown: ShownSession | None = None
         self._failure: Envelope | None = None
-        self._raw = False
         self._issue_id: str | None = None
 
-    def content(self) -> ComposeResult:
-        """One page."""
-        yield Bar(id="tabs")
-        yield TextPage(id="story")
-
     def on_mount(self) -> None:
-        """Read the record, and look for the issue that it worked on."""
-        self.query_one("#story", TextPage).focus()
-        self._draw()
-        self._load()
+        """Look for the issue that it worked on; the record is read by every room of one thing."""
         self._find_issue()
 
     def selected_id(self) -> str | None:
@@ -61,34 +52,30 @@ class SessionRoom(Room):
     def records_changed(self, changes: Mapping[str, Found | None] | None, patch: Patch) -> None:  # noqa: ARG002 - the room's signature
         """Read it again where it has changed."""
         if changes is None or self.session_id in changes:
-            self._load()
+            self.look_again()
 
     def time_passed(self) -> None:
         """Keep ages and staleness true."""
         self.desk.arrangement.tick(self.desk.now_ms(), (self.session_id,))
-        self._draw()
-
-    def on_screen_resume(self) -> None:
-        """Catch up with what happened while a dialog was in front."""
-        self._load()
+        self.draw()
 
     @work(exclusive=True, group="session", exit_on_error=False)
-    async def _load(self) -> None:
+    async def look_again(self) -> None:
+        """Read the record, and draw it."""
         shown = await self.desk.show(self.session_id)
         if not self.is_mounted:
             return
         self._failure = shown if isinstance(shown, Envelope) else None
         self._shown = shown if isinstance(shown, ShownSession) else self._shown
-        self._draw()
+        self.draw()
 
-    def _draw(self) -> None:
+    def draw(self) -> None:
+        """Title, tabs and the page, as of now."""
         row = self.desk.arrangement.row(self.session_id)
         state = [state_cell(row), cell(" ")] if row else []
         rev = f"rev {self._shown.session.rev} " if self._shown and not self._failure else ""
         self.query_one("#title", Bar).show(self.title_cells(self.session_id), [*state, cell(rev)])
-        story, raw = ("muted", "bold accent") if self._raw else ("bold accent", "muted")
-        self.query_one("#tabs", Bar).show([cell(" Story ", story), cell("│", "muted"), cell(" Record ", raw)])
-        self.query_one("#story", TextPage).show([*self._trouble(), *self._content(row)])
+        self.show_page([*self._trouble(), *self._content(row)])
 
     def _trouble(self) -> list[TextLine]:
         """Why the record cannot be read now; what was read before stays below."""
@@ -101,17 +88,11 @@ class SessionRoom(Room):
         shown = self._shown
         if shown is None:
             return [] if self._failure else [line(cell("Reading the record…", "muted"))]
-        if self._raw:
+        if self.on_other_page:
             return raw_lines(shown)
         row = None if self._failure else row
         leased = session_lease_lines(self.desk, self.session_id)
         return story_lines(shown, row, self.desk.now_ms(), self.desk.env.settings.stale_after_ms, leased)
-
-    def action_other_page(self) -> None:
-        """Turn between the story and the record."""
-        self._raw = not self._raw
-        self._draw()
-        self.query_one("#story", TextPage).scroll_home(animate=False)
 
     @work(exclusive=True, group="issue", exit_on_error=False)
     async def _find_issue(self) -> None:
@@ -129,8 +110,3 @@ class SessionRoom(Room):
             self.notify("No issue of the queue belongs to this session.", severity="warning", markup=False)
         else:
             self.open_issue(issue_id)
-
-    def action_back(self) -> None:
-        """Go back to where it was opened from."""
-        if self.is_current:
-            self.dismiss()

@@ -27,6 +27,7 @@ from phelix_core.views.shown import shown
 from phelix_tui.arrangement import subjects_of
 from phelix_tui.desk import Desk
 from phelix_tui.screens.dialog import Dialog
+from phelix_tui.screens.drawing import failure_words
 from phelix_tui.view_actions import REMOVE_VIEW, SAVE_VIEW
 from phelix_tui.widgets.pages import Bar, cell
 from phelix_tui.widgets.rowlist import Cell, Column, Row, RowList
@@ -116,7 +117,7 @@ class ViewsMenu(Dialog[ViewChoice]):
             self._views = {view.name: view for view in envelope.result.views}
             self._bad = envelope.result.unusable
         else:
-            self._failure = visible(f"{envelope.failure()['code']}: {envelope.failure()['message']}")
+            self._failure = failure_words(envelope.failure())
         self._draw()
         known = self._desk.arrangement.known()
         subjects, to_look_up = await asyncio.to_thread(self._count_plain, known)
