@@ -51,6 +51,10 @@ MOST_CAPABILITIES: Final = 500
 BATCH_CAP: Final = 8 * 1024 * 1024
 """Caps in UTF-8 bytes as sent, or in items."""
 
+QUEUED: Final = "queued"
+DELIVERED: Final = "delivered"
+"""An outbox row's states."""
+
 DRAIN_REASON: Final = "campaign_drain"
 CRASH_LOOP: Final = "crash_loop"
 LEASE_EXPIRED: Final = "lease_expired"
@@ -229,6 +233,42 @@ class Artifact:
     metadata: str
     created_at: int
     released_at: int | None
+
+
+@frozen
+class OutboxRow:
+    """A text on its way into the memory; `status` is `QUEUED` or `DELIVERED`."""
+
+    id: str
+    project_id: str
+    campaign_id: str | None
+    issue_id: str
+    run_id: str
+    checkpoint_id: str
+    memory_kind: str
+    content: str
+    metadata: str
+    status: str
+    attempts: int
+    last_reason: str | None
+    created_at: int
+    delivered_at: int | None
+
+
+@frozen
+class MemoryLink:
+    """What the memory knows of a checkpoint; an imported one may name none."""
+
+    id: str
+    project_id: str
+    campaign_id: str | None
+    issue_id: str | None
+    run_id: str | None
+    checkpoint_id: str | None
+    memory_kind: str
+    memory_ref: str
+    summary: str
+    created_at: int
 
 
 @frozen

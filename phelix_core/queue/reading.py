@@ -17,7 +17,9 @@ from phelix_core.queue.model import (
     Checkpoint,
     Issue,
     Lease,
+    MemoryLink,
     Milestone,
+    OutboxRow,
     Project,
     Run,
     Scope,
@@ -64,7 +66,11 @@ _TABLES: Final[dict[type, str]] = {
     Artifact: "artifacts",
     StoredEvent: "events",
     BoardIssue: "issues",
+    MemoryLink: "memory_links",
+    OutboxRow: "memory_outbox",
 }
+_WITH_MEMORY: Final = 2
+"""Files of an older version hold no memory links, and are not changed by looking."""
 
 
 def marks(values: Sequence[object]) -> str:
@@ -280,3 +286,16 @@ class Reading:
     def touched_since(self, seq: int, *, limit: int) -> list[str | None]:
         rows = self._db.ask("SELECT issue_id FROM events WHERE seq > ? ORDER BY seq LIMIT ?", [seq, limit])
         return [row[0] for row in rows]
+
+    def memory_links_of(self, issue_id: str) -> list[MemoryLink]:
+        return self._rows(MemoryLink, "WHERE issue_id = ?", [issue_id], BY_AGE) if self._has_memory() else []
+
+    def outbox(self, *, limit: int) -> list[OutboxRow]:
+        rest = "WHERE status = 'queued' ORDER BY attempts, created_at, id LIMIT ?"
+        return self._rows(OutboxRow, rest, [limit]) if self._has_memory() else []
+
+    def outbox_row(self, row_id: str) -> OutboxRow | None:
+        return self._one(OutboxRow, "WHERE id = ?", [row_id]) if self._has_memory() else None
+
+    def _has_memory(self) -> bool:
+        return bool(self._db.ask("PRAGMA user_version")[0][0] >= _WITH_MEMORY)

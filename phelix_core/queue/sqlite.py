@@ -41,8 +41,9 @@ _Answer = TypeVar("_Answer")
 
 APPLICATION_ID: Final = 0x50484C58
 """`PHLX`, in the file's header."""
-VERSION: Final = 1
-_SCHEMA: Final = "schema.sql"
+SCRIPTS: Final = ("schema.sql", "memory.sql")
+"""Each brings an older file one version further; the first makes it."""
+VERSION: Final = len(SCRIPTS)
 _NEW_FILE: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -212,9 +213,11 @@ class SqliteQueue:
             db.script("PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF; PRAGMA temp_store=MEMORY;")
             if create or self.path == MEMORY:
                 self._make_schema(db)
-            self._require_ours(db)
+            version = self._require_ours(db)
             if not read_only:
                 self._prepare(db)
+                if version < VERSION:
+                    self._bring_on(db)
         except BaseException:
             db.close(as_it_was=True)
             raise
@@ -289,9 +292,14 @@ class SqliteQueue:
         db.ask("PRAGMA journal_mode=WAL")
         with db.immediate(deadline_s=0):
             if _is_empty(db):
-                with open(os.path.join(os.path.dirname(__file__), _SCHEMA), encoding="utf-8") as file:
-                    db.script(file.read())
-                db.script(f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={VERSION};")
+                _advance(db, 0)
+
+    def _bring_on(self, db: Database) -> None:
+        """A file of an older version, brought to this one whole; another process may have been faster."""
+        with db.immediate():
+            _, version = _header(db)
+            if version < VERSION:
+                _advance(db, version)
 
     def _prepare(self, db: Database) -> None:
         """Modes closed, the write-ahead log on and kept, every commit on the disk."""
@@ -301,10 +309,12 @@ class SqliteQueue:
         db.ask("PRAGMA journal_mode=WAL")
         db.script("PRAGMA synchronous=FULL; PRAGMA secure_delete=ON; PRAGMA journal_size_limit=67108864;")
 
-    def _require_ours(self, db: Database) -> None:
+    def _require_ours(self, db: Database) -> int:
+        """The version of a file that is a queue of ours."""
         if _is_empty(db):
             raise _no_queue()
-        self._require_header(_header(db))
+        self._require_header(found := _header(db))
+        return found[1]
 
     def _require_header(self, found: tuple[int, int]) -> None:
         application, version = found
@@ -313,7 +323,7 @@ class SqliteQueue:
                 "The file is a database of another application; it was left as it is.",
                 hint="`phelix queue import` reads a lifecycle database into a queue of ours." if version else None,
             )
-        if version != VERSION:
+        if not 1 <= version <= VERSION:
             raise QueueIncompatible(
                 f"The queue has version {version}; this Phelix knows {VERSION}. It was left as it is.",
                 hint="Install the newer Phelix that made it.",
@@ -336,6 +346,14 @@ class SqliteQueue:
 def _header(db: Database) -> tuple[int, int]:
     """Application and version."""
     return db.ask("PRAGMA application_id")[0][0], db.ask("PRAGMA user_version")[0][0]
+
+
+def _advance(db: Database, version: int) -> None:
+    """Run the scripts that a file of `version` lacks, inside a transaction of the caller's."""
+    for name in SCRIPTS[version:]:
+        with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as file:
+            db.script(file.read())
+    db.script(f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={VERSION};")
 
 
 def _is_empty(db: Database) -> bool:

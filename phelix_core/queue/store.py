@@ -16,7 +16,9 @@ from phelix_core.queue.model import (
     Checkpoint,
     Issue,
     Lease,
+    MemoryLink,
     Milestone,
+    OutboxRow,
     Project,
     Run,
     Scope,
@@ -142,6 +144,18 @@ class Questions(Protocol):
 
     def needing_recovery(self, scope: Scope) -> list[Issue]:
         """Issues in `needs_recovery`, archived campaigns left out, in claim order."""
+        ...
+
+    def memory_links_of(self, issue_id: str) -> list[MemoryLink]:
+        """What the memory knows of an issue, oldest first."""
+        ...
+
+    def outbox(self, *, limit: int) -> list[OutboxRow]:
+        """Texts that wait for the memory: those tried least first, then the oldest."""
+        ...
+
+    def outbox_row(self, row_id: str) -> OutboxRow | None:
+        """One of them."""
         ...
 
     # What a live view asks

@@ -13,7 +13,7 @@ from phelix_core.queue.store import Recorded
 _STAMPED: Final = frozenset(
     {
         *("created_at", "ready_at", "acquired_at", "renewed_at", "expires_at", "checkpoint_at"),
-        *("last_heartbeat_at", "released_at", "started_at", "finished_at", "at"),
+        *("last_heartbeat_at", "released_at", "started_at", "finished_at", "delivered_at", "at"),
     }
 )
 """Times that a write sets, now or so long from now."""
@@ -38,6 +38,8 @@ _KINDS: Final = {
     "issue_dependencies": "issue gate",
     "milestone_dependencies": "milestone gate",
     "requests": "request",
+    "memory_outbox": "text for the memory",
+    "memory_links": "memory link",
 }
 _HEX: Final = re.compile("[0-9a-f]{16}")
 

@@ -21,7 +21,7 @@ from tests.rig import CountedIds, FixedClock, did, refused
 
 TABLES = (
     "workspaces", "projects", "campaigns", "milestones", "issues", "issue_dependencies", "milestone_dependencies",
-    "leases", "runs", "checkpoints", "artifacts", "requests",
+    "leases", "runs", "checkpoints", "artifacts", "requests", "memory_outbox", "memory_links",
 )  # fmt: skip
 HOST: dict[str, Any] = {"host": "host-1", "workload_classes": ["code"], "capabilities": ["net"]}
 REPORT: dict[str, Any] = {"summary": "so far", "next_step": "go on", "evidence": ["commit:abc"]}
@@ -194,7 +194,8 @@ class Desk:
         events = [StoredEvent(**dict(zip(_EVENT, row, strict=True))) for row in found["events"]]
         assert [event.seq for event in events] == list(range(1, len(events) + 1))
         again = Database(MEMORY, self.clock)
-        again.script(Path(driver.__file__).with_name("schema.sql").read_text(encoding="utf-8"))
+        for script in driver.SCRIPTS:
+            again.script(Path(driver.__file__).with_name(script).read_text(encoding="utf-8"))
         replay(again, events)
         assert {table: rows_of(again, table) for table in TABLES} == {table: found[table] for table in TABLES}
         again.close()

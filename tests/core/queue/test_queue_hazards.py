@@ -13,6 +13,7 @@ import pytest
 from phelix_core.checks import Surface
 from phelix_core.queue import sqlite as driver
 from phelix_core.queue.model import REASON_CAP, SUMMARY_CAP, TITLE_CAP
+from phelix_core.sqlite import Database
 from tests.canaries import CANARIES
 from tests.core.queue.desk import HOST, REPORT, Desk, milestone, work
 from tests.rig import FixedClock, Phelix, bytes_of, did, environment, refused
@@ -206,15 +207,16 @@ def _foreign(path: Path, script: str) -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+NEWER = driver.VERSION + 1
 FOREIGN = {
     "another application": "PRAGMA application_id=7; CREATE TABLE t(x); INSERT INTO t VALUES (1);",
     "no application": "CREATE TABLE t(x); INSERT INTO t VALUES (1);",
     "with a log": "PRAGMA journal_mode=WAL; CREATE TABLE t(x); INSERT INTO t VALUES (1);",
     "the lifecycle's": "PRAGMA journal_mode=WAL; PRAGMA user_version=5; CREATE TABLE runs(id); PRAGMA user_version=5;",
-    "newer": f"PRAGMA application_id={driver.APPLICATION_ID}; PRAGMA user_version=2; CREATE TABLE t(x);",
+    "newer": f"PRAGMA application_id={driver.APPLICATION_ID}; PRAGMA user_version={NEWER}; CREATE TABLE t(x)",
     "newer in its log": (
         f"PRAGMA journal_mode=WAL; CREATE TABLE t(x); PRAGMA application_id={driver.APPLICATION_ID};"
-        " PRAGMA user_version=2;"
+        f" PRAGMA user_version={NEWER};"
     ),
     "only a version": "PRAGMA user_version=3;",
 }
@@ -414,3 +416,23 @@ def test_a_folder_that_may_not_be_written_is_read_and_a_write_is_refused(tmp_pat
         desk.data_dir.chmod(0o700)
     assert bytes_of(desk.data_dir) == before
     desk.env.queue.close()
+
+
+def test_a_queue_of_the_first_version_is_read_as_it_is_and_brought_on_by_the_first_write(desk: Desk) -> None:
+    desk.open().plan(milestone("m", "a"))
+    desk.env.queue.close()
+    db = Database(str(desk.path), desk.clock)
+    db.script(
+        "DROP TABLE memory_outbox; DROP TABLE memory_links; PRAGMA user_version=1; PRAGMA wal_checkpoint(TRUNCATE);"
+    )
+    db.close()
+    before = desk.path.read_bytes()
+    looking = desk.surface(Surface.CLI)
+    assert did(looking, "queue show", issue_id=desk.ids["a"])["issue"]["task"] == "a"
+    assert looking.queue.read(lambda tx: (tx.memory_links_of(desk.ids["a"]), tx.outbox(limit=1))) == ([], [])
+    looking.queue.close()
+    assert desk.path.read_bytes() == before, "a reader changes no byte of an older file"
+    context = did(desk.surface(Surface.CLI), "queue claim", **HOST)
+    assert context["issueTask"] == "a"
+    assert desk.one("PRAGMA user_version") == driver.VERSION
+    assert desk.ask("SELECT count(*) FROM memory_links") == [(0,)]
