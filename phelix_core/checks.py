@@ -31,6 +31,12 @@ class Help(NamedTuple):
 
     text: str
 
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> Any:
+        """Say the line in the field's JSON Schema, before what is said there already."""
+        drawn = handler(core)
+        told = drawn.get("description")
+        return {**drawn, "description": f"{self.text}. {told}" if told else self.text}
+
 
 class Alias(NamedTuple):
     """The singular name a list-valued field has on the command line, such as `plan` for `plans`."""

@@ -7,6 +7,7 @@ error that names the key and never its value.
 import os
 from collections.abc import Mapping
 from stat import S_ISREG
+from typing import cast
 
 from phelix_core.errors import FilesystemError, InvalidArgument
 from phelix_core.frozen import frozen
@@ -18,6 +19,26 @@ _DEFAULT_STALE_MINUTES = 60
 _MAX_STALE_MINUTES = 60 * 24 * 366
 _DIGITS = 10
 _MAX_CONFIG_BYTES = 64 * 1024
+_KNOWN = ("memory", "stale_after_minutes", "theme")
+_KNOWN_OF_MEMORY = ("config", "deadline_seconds", "embedder", "provider")
+_DEFAULT_DEADLINE_S = 10
+_MAX_DEADLINE_S = 120
+
+NO_MEMORY = "none"
+MEM0 = "mem0"
+LOCAL_EMBEDDER = "local"
+"""The embedder that needs no model and no network."""
+CONFIGURED_EMBEDDER = "config"
+"""The embedder that the memory's own configuration names."""
+
+
+@frozen
+class MemorySettings:
+    """The memory that a person chose, mem0; `config` is the path of a configuration in its own form."""
+
+    embedder: str = LOCAL_EMBEDDER
+    config: str | None = None
+    deadline_seconds: int = _DEFAULT_DEADLINE_S
 
 
 @frozen
@@ -29,6 +50,7 @@ class Settings:
     stale_after_ms: int = _DEFAULT_STALE_MINUTES * _MINUTE_MS
     theme: str | None = None
     read_only: bool = False
+    memory: MemorySettings | None = None
 
 
 def load_settings(
@@ -49,6 +71,7 @@ def load_settings(
         stale_after_ms=minutes * _MINUTE_MS,
         theme=theme or environ.get("PHELIX_THEME") or _text("theme", written.get("theme")),
         read_only=read_only,
+        memory=_memory(written.get("memory"), folder),
     )
 
 
@@ -93,13 +116,54 @@ def _read_config(path: str) -> dict[str, object]:
         raise InvalidArgument(f"{CONFIG_FILE} is not TOML: {error}.") from None
     except RecursionError:
         raise InvalidArgument(f"{CONFIG_FILE} is nested too deeply.") from None
-    unknown = sorted(set(written) - {"stale_after_minutes", "theme"})
+    _require_known(written, _KNOWN)
+    return written
+
+
+def _require_known(written: Mapping[str, object], known: tuple[str, ...], table: str = "") -> None:
+    unknown = sorted(table + key for key in set(written) - set(known))
     if unknown:
         raise InvalidArgument(
             f"{CONFIG_FILE} holds unknown keys: {', '.join(unknown)}.",
-            hint="Known: stale_after_minutes, theme.",
+            hint=f"Known: {', '.join(table + key for key in known)}.",
         )
-    return written
+
+
+def _memory(written: object, folder: str) -> MemorySettings | None:
+    """The table `[memory]`, checked as a whole even where it says that there is none."""
+    if written is None:
+        return None
+    if not isinstance(written, dict):
+        raise InvalidArgument(f"memory in {CONFIG_FILE} must be a table.")
+    table = cast("dict[str, object]", written)
+    _require_known(table, _KNOWN_OF_MEMORY, "memory.")
+    provider = _one_of("memory.provider", table.get("provider", NO_MEMORY), (NO_MEMORY, MEM0))
+    embedders = (LOCAL_EMBEDDER, CONFIGURED_EMBEDDER)
+    embedder = _one_of("memory.embedder", table.get("embedder", LOCAL_EMBEDDER), embedders)
+    config = _text("memory.config", table.get("config"))
+    if config is not None and (not config or "\0" in config):
+        raise InvalidArgument(f"memory.config in {CONFIG_FILE} is empty or holds a NUL character.")
+    if config is None and embedder == CONFIGURED_EMBEDDER:
+        raise InvalidArgument(f"memory.embedder in {CONFIG_FILE} needs memory.config to say which.")
+    seconds = _deadline(table.get("deadline_seconds", _DEFAULT_DEADLINE_S))
+    if provider == NO_MEMORY:
+        return None
+    path = None if config is None else os.path.join(folder, os.path.expanduser(config))
+    return MemorySettings(embedder=embedder, config=path, deadline_seconds=seconds)
+
+
+def _one_of(name: str, value: object, known: tuple[str, ...]) -> str:
+    if isinstance(value, str) and value in known:
+        return value
+    raise InvalidArgument(f"{name} in {CONFIG_FILE} must be one of: {', '.join(known)}.")
+
+
+def _deadline(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MAX_DEADLINE_S:
+        return value
+    raise InvalidArgument(
+        f"memory.deadline_seconds in {CONFIG_FILE} must be a whole number from 1 to {_MAX_DEADLINE_S}."
+    )
 
 
 def _minutes(from_environment: str | None, from_file: object) -> int:

@@ -15,10 +15,11 @@ from phelix_core import VERSION
 from phelix_core.checks import Surface
 from phelix_core.cli.options import Call, HelpAsked, parse, wants_json
 from phelix_core.commands.environment import open_environment
+from phelix_core.commands.faults import unforeseen
 from phelix_core.commands.registry import Effect, validate
 from phelix_core.commands.run import run
 from phelix_core.envelope import Envelope
-from phelix_core.errors import Cancelled, FilesystemError, InternalError, PhelixError
+from phelix_core.errors import Cancelled, FilesystemError, PhelixError
 from phelix_core.files import why
 from phelix_core.frozen import changed
 from phelix_core.redaction import redact
@@ -27,6 +28,7 @@ from phelix_core.settings import load_settings
 PROGRAMS: Final = {
     "tui": "phelix_tui.app:main",
     "completion": "phelix_core.cli.completion:main",
+    "mcp serve": "phelix_core.mcp.sessions:main",
 }
 """Programs that commands start, by name: the one place that names what stands above the command line."""
 
@@ -165,18 +167,3 @@ def _tell(envelope: Envelope, *, no_color: bool = False) -> None:
 def _let_go(stream: TextIO) -> None:
     """Keep the interpreter from complaining about `stream` while it flushes on the way out."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def unforeseen(error: Exception) -> InternalError:
-    """Write a redacted report of a fault nobody foresaw; answers the error that names its file."""
-    import tempfile  # noqa: PLC0415 - only faults need it
-    import traceback  # noqa: PLC0415 - only faults need it
-
-    text = redact("".join(traceback.format_exception(error)))
-    try:
-        descriptor, path = tempfile.mkstemp(prefix="phelix-report-", suffix=".txt")
-        with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
-            file.write(f"phelix {VERSION}, Python {sys.version}\n\n{text}")
-    except OSError:
-        return InternalError(hint="No report could be written.")
-    return InternalError(hint=f"A report without secrets is in {path}.", details={"report": path})

@@ -140,7 +140,7 @@ def _leaf(command: Command) -> argparse.ArgumentParser:
         add("--dry-run", action="store_true", help="Print exactly what would be written, and write nothing")
         add("--expect-digest", metavar="DIGEST", help="Write only what --dry-run showed under this digest")
     add("--data-dir", metavar="DIR", help="Where records are kept (else PHELIX_DATA_DIR, else ~/.phelix)")
-    if command.name.startswith(("queue ", "doctor", "tui", "demo")):
+    if command.name.startswith(("queue ", "doctor", "tui", "demo", "mcp ")):
         add("--queue", metavar="FILE", help="The queue's file (else PHELIX_QUEUE, HARNESS_DB_PATH, DATA_DIR/queue.db)")
     add("--json", action="store_true", help="Answer with one JSON document")
     add("--no-color", action="store_true", help="Print without colour")

@@ -55,6 +55,10 @@ class Page:
 
         self._console.print(Text.assemble(*((text, _ROLES.get(role, role)) for text, role in parts)))
 
+    def verbatim(self, text: str) -> None:
+        """Text for another program, ASCII: no line of it is broken or coloured."""
+        self._stream.write(text)
+
     def table(self, titles: Sequence[str], rows: Sequence[Sequence[Cell]], *, flexible: int) -> None:
         """A table; column `flexible` gives way where the terminal is narrow."""
         if self._console is None:

@@ -307,6 +307,23 @@ def _health(page: Page, answer: Answer) -> None:
         page.line("  ", _status(milestone["status"]), shown(f"  {milestone['key']}  {done}/{all_of} done{why}"))
 
 
+def _imported(page: Page, answer: Answer) -> None:
+    for key, told in (("imported", "imported"), ("alreadyThere", "there already")):
+        numbers = [f"{number:,} {table}" for table, number in answer[key].items() if number]
+        page.line((f"{told:<14}", "bold"), ", ".join(numbers) or "nothing")
+    for one in answer["notTaken"]:
+        page.line((f"{'not taken':<14}", "bold"), shown(f"{one['count']:,} of {one['table']}: {one['reason']}"))
+    if answer["leftOutCount"]:
+        page.line((f"{answer['leftOutCount']:,} did not fit:", "warn"))
+    for one in answer["leftOut"][:_MISFITS]:
+        page.line(shown(f"  {one['table']} {one['id']}  {one['reason']}"))
+    if answer["leftOutCount"] > _MISFITS:
+        page.line(f"  and {answer['leftOutCount'] - _MISFITS:,} more; --json lists them.")
+
+
+_MISFITS: Final = 40
+
+
 _DRAWN: Final[dict[str, Callable[[Page, Any], None]]] = {
     "queue init": _made,
     "queue campaign": _made,
@@ -330,4 +347,5 @@ _DRAWN: Final[dict[str, Callable[[Page, Any], None]]] = {
     "queue drain": _campaign_moved,
     "queue undrain": _campaign_moved,
     "queue archive": _campaign_moved,
+    "queue import": _imported,
 }

@@ -14,6 +14,7 @@ from phelix_core.cli.page import Cell, Page
 from phelix_core.clock import SystemClock
 from phelix_core.commands.demo import DemoWritten
 from phelix_core.commands.doctor import Examination
+from phelix_core.commands.mcp_config import HostSnippet
 from phelix_core.commands.preview import WritePlan
 from phelix_core.commands.saved_views import RemovedView, ViewList
 from phelix_core.commands.session import ShownSession
@@ -167,6 +168,10 @@ def _demo(page: Page, result: DemoWritten, _: Told) -> None:
     page.line(f"Look at them: phelix tui --data-dir {visible(result.data_dir)}")
 
 
+def _snippet(page: Page, result: HostSnippet, _: Told) -> None:
+    page.verbatim(result.snippet)
+
+
 _DRAWN: Final[dict[type, Callable[[Page, Any, Told], None]]] = {
     SessionList: _list,
     ShownSession: _session_page,
@@ -178,4 +183,5 @@ _DRAWN: Final[dict[type, Callable[[Page, Any, Told], None]]] = {
     ViewList: _views,
     SavedView: _view,
     RemovedView: _removed_view,
+    HostSnippet: _snippet,
 }

@@ -19,6 +19,7 @@ from phelix_core.settings import QUEUE_FILE, Settings
 
 if TYPE_CHECKING:
     from phelix_core.arc.store import ArcStore
+    from phelix_core.memory.port import Memory
     from phelix_core.queue.sqlite import SqliteQueue
     from phelix_core.saved_views.store import SavedViewStore
     from phelix_core.sessions.references import ReferenceSource
@@ -35,6 +36,8 @@ class Environment:
     sessions: SessionStore
     progress: Progress | None = None
     kept: dict[str, Any] | None = None
+    delivers: bool = False
+    """Whether the process lives long enough to hand the memory what waits for it."""
 
     @property
     def queue(self) -> "SqliteQueue":
@@ -46,6 +49,16 @@ class Environment:
             path = self.settings.queue or f"{self.settings.data_dir}/{QUEUE_FILE}"
             kept["queue"] = SqliteQueue(path, self.clock, own_folder=os.path.dirname(path) == self.settings.data_dir)
         return kept["queue"]
+
+    @property
+    def memory(self) -> "Memory":
+        """The memory that is configured, within its deadline; made at the first question."""
+        from phelix_core.memory.opening import open_memory  # noqa: PLC0415 - see `arc`
+
+        kept = {} if self.kept is None else self.kept
+        if "memory" not in kept:
+            kept["memory"] = open_memory(self.settings)
+        return kept["memory"]
 
     @property
     def arc(self) -> "ArcStore":
@@ -91,6 +104,7 @@ def open_environment(
     clock: Clock | None = None,
     mint: Callable[[], str] = random_hex,
     progress: Progress | None = None,
+    delivers: bool = False,
 ) -> Environment:
     """Wire the stores of one data directory; touches no file."""
     clock = clock or SystemClock()
@@ -102,4 +116,5 @@ def open_environment(
         sessions=SessionStore(f"{settings.data_dir}/sessions", clock, f"{settings.data_dir}/cache"),
         progress=progress,
         kept={},
+        delivers=delivers,
     )

@@ -28,6 +28,13 @@ class PrintCompletion:
     shell: Annotated[str, one_of(*SHELLS), Help("bash, zsh or fish")]
 
 
+@frozen
+class ServeSessions:
+    """Serve the session tools to an agent's host, as an MCP server on standard input and output."""
+
+    read_only: Annotated[bool, Help("Refuse every change, in the core")] = False
+
+
 @command("tui", effect=Effect.PROGRAM, surfaces=_CLI_ONLY)
 def tui(request: OpenConsole, env: Environment) -> None:
     """Started by the command line."""
@@ -35,4 +42,14 @@ def tui(request: OpenConsole, env: Environment) -> None:
 
 @command("completion", effect=Effect.PROGRAM, surfaces=_CLI_ONLY)
 def completion(request: PrintCompletion, env: Environment) -> None:
+    """Started by the command line."""
+
+
+@command(
+    "mcp serve",
+    effect=Effect.PROGRAM,
+    surfaces=_CLI_ONLY,
+    caution="`phelix mcp config` prints what a host needs to start it.",
+)
+def mcp_serve(request: ServeSessions, env: Environment) -> None:
     """Started by the command line."""

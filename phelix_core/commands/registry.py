@@ -34,7 +34,11 @@ CATALOGUE: Mapping[str, str] = {
     "queue plan": "phelix_core.commands.queue.setting_up:plan",
     "queue list": "phelix_core.commands.queue.looking:list_issues",
     "queue show": "phelix_core.commands.queue.looking:show_issue",
-    "queue health": "phelix_core.commands.queue.looking:queue_health",
+    "queue health": "phelix_core.commands.queue.inspecting:queue_health",
+    "queue export": "phelix_core.commands.queue.inspecting:export_queue",
+    "queue audit": "phelix_core.commands.queue.inspecting:audit_issue",
+    "queue next": "phelix_core.commands.queue.inspecting:next_action",
+    "queue context": "phelix_core.commands.queue.inspecting:show_context",
     "queue claim": "phelix_core.commands.queue.claiming:claim",
     "queue recover": "phelix_core.commands.queue.claiming:recover",
     "queue checkpoint": "phelix_core.commands.queue.progress:checkpoint_issue",
@@ -43,6 +47,7 @@ CATALOGUE: Mapping[str, str] = {
     "queue advance": "phelix_core.commands.queue.progress:advance",
     "queue artifacts save": "phelix_core.commands.queue.progress:save_an_artifact",
     "queue artifacts list": "phelix_core.commands.queue.progress:list_artifacts",
+    "queue memory sync": "phelix_core.commands.queue.remembering:sync_memory",
     "queue promote": "phelix_core.commands.queue.upkeep:promote",
     "queue reconcile": "phelix_core.commands.queue.upkeep:reconcile",
     "queue unblock": "phelix_core.commands.queue.upkeep:unblock",
@@ -51,6 +56,7 @@ CATALOGUE: Mapping[str, str] = {
     "queue drain": "phelix_core.commands.queue.upkeep:drain",
     "queue undrain": "phelix_core.commands.queue.upkeep:undrain",
     "queue archive": "phelix_core.commands.queue.upkeep:archive",
+    "queue import": "phelix_core.commands.queue.importing:import_queue",
     "view save": "phelix_core.commands.saved_views:save_view",
     "view list": "phelix_core.commands.saved_views:list_views",
     "view show": "phelix_core.commands.saved_views:show_view",
@@ -60,6 +66,8 @@ CATALOGUE: Mapping[str, str] = {
     "schema": "phelix_core.commands.schema:show_schema",
     "tui": "phelix_core.commands.programs:tui",
     "completion": "phelix_core.commands.programs:completion",
+    "mcp serve": "phelix_core.commands.programs:mcp_serve",
+    "mcp config": "phelix_core.commands.mcp_config:mcp_config",
 }
 
 READ_MODELS: Mapping[str, str] = {
@@ -102,7 +110,7 @@ class Field:
 _BY_PLACE = frozenset(
     {
         *("session_id", "directory", "shell", "words"),
-        *("name", "project_name", "campaign_name", "campaign_id", "issue_id", "batch"),
+        *("name", "project_name", "campaign_name", "campaign_id", "issue_id", "batch", "file"),
     }
 )
 

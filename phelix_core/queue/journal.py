@@ -42,7 +42,7 @@ Change = Insert | Update
 
 @frozen
 class Event:
-    """One fact with the changes that make it true."""
+    """One fact with the changes that make it true; `imported_…` are those of another tool's journal."""
 
     kind: str
     changes: tuple[Change, ...] = ()
@@ -52,6 +52,7 @@ class Event:
     run_id: str | None = None
     payload: Mapping[str, object] = _NO_MEMBERS
     imported_id: str | None = None
+    imported_at: int | None = None
 
 
 @frozen

@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final, TypeVar, cast
 
+from phelix_core.clock import Moment
 from phelix_core.frozen import made_of, members_of
 from phelix_core.queue.board import BoardIssue
 from phelix_core.queue.model import (
     NO_DEADLINE,
+    PRIORITIES,
     Artifact,
     Campaign,
     Checkpoint,
@@ -69,6 +71,7 @@ _TABLES: Final[dict[type, str]] = {
     MemoryLink: "memory_links",
     OutboxRow: "memory_outbox",
 }
+_BEHIND_ALL: Final = NO_DEADLINE
 _WITH_MEMORY: Final = 2
 """Files of an older version hold no memory links, and are not changed by looking."""
 
@@ -181,14 +184,19 @@ class Reading:
         rest = "WHERE lease_id IN (SELECT id FROM leases WHERE issue_id = ?) ORDER BY started_at, id"
         return self._rows(Run, rest, [issue_id])
 
-    def checkpoints_of(self, issue_id: str, *, limit: int) -> list[Checkpoint]:
-        return self._rows(Checkpoint, "WHERE issue_id = ? ORDER BY seq DESC LIMIT ?", [issue_id, limit])
+    def checkpoints_of(self, issue_id: str, *, limit: int, before: int | None = None) -> list[Checkpoint]:
+        rest = "WHERE issue_id = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
+        return self._rows(Checkpoint, rest, [issue_id, _BEHIND_ALL if before is None else before, limit])
+
+    def checkpoint(self, checkpoint_id: str) -> Checkpoint | None:
+        return self._one(Checkpoint, "WHERE id = ?", [checkpoint_id])
 
     def artifacts_of(self, issue_id: str) -> list[Artifact]:
         return self._rows(Artifact, "WHERE issue_id = ?", [issue_id], BY_AGE)
 
-    def events_of(self, issue_id: str, *, limit: int) -> list[StoredEvent]:
-        return self._rows(StoredEvent, "WHERE issue_id = ? ORDER BY seq DESC LIMIT ?", [issue_id, limit])
+    def events_of(self, issue_id: str, *, limit: int, before: int | None = None) -> list[StoredEvent]:
+        rest = "WHERE issue_id = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
+        return self._rows(StoredEvent, rest, [issue_id, _BEHIND_ALL if before is None else before, limit])
 
     def events_since(self, seq: int, *, limit: int) -> list[StoredEvent]:
         return self._rows(StoredEvent, "WHERE seq > ? ORDER BY seq LIMIT ?", [seq, limit])
@@ -299,3 +307,120 @@ class Reading:
 
     def _has_memory(self) -> bool:
         return bool(self._db.ask("PRAGMA user_version")[0][0] >= _WITH_MEMORY)
+
+    def suspects(self, scope: Scope, now: Moment) -> list[tuple[Lease, Issue]]:
+        where, values = self._in(scope)
+        rest = (
+            f"WHERE {where} AND status = 'active' AND {NOT_ARCHIVED.format('')} AND ("
+            " boot <> ? OR boot = '' OR deadline_mono IS NULL OR deadline_mono <= ?"
+            " OR checkpoint_mono IS NULL OR checkpoint_mono <= ? - freshness_ms"
+            " OR (SELECT i.status FROM issues i WHERE i.id = leases.issue_id) <> 'in_progress')"
+        )
+        asked = [*values, scope.project.id, now.boot, now.mono_ms, now.mono_ms]
+        found = ((lease, self.issue(lease.issue_id)) for lease in self._rows(Lease, rest, asked, BY_CLAIM))
+        return [(lease, issue) for lease, issue in found if issue is not None]
+
+    def strays(self, scope: Scope) -> list[Issue]:
+        where, values = self._in(scope)
+        rest = (
+            f"WHERE {where} AND status = 'in_progress' AND {NOT_ARCHIVED.format('')} AND NOT EXISTS"
+            " (SELECT 1 FROM leases l WHERE l.issue_id = issues.id AND l.status = 'active')"
+        )
+        return self._rows(Issue, rest, [*values, scope.project.id], BY_ID)
+
+    def routes(self, project_id: str, campaign_id: str | None) -> list[str]:
+        ready = "SELECT route FROM issues WHERE project_id = ? AND campaign_id IS ? AND status = 'ready'"
+        found = self._db.ask(f"{ready} ORDER BY route LIMIT 1", [project_id, campaign_id])
+        routes: list[str] = []
+        while found:
+            routes.append(str(found[0][0]))
+            found = self._db.ask(f"{ready} AND route > ? ORDER BY route LIMIT 1", [project_id, campaign_id, routes[-1]])
+        return routes
+
+    def first_ready(self, project_id: str, campaign_id: str | None, route: str, limit: int) -> list[Issue]:
+        rest = (
+            "WHERE project_id = ? AND campaign_id IS ? AND status = 'ready' AND route = ?"
+            f" ORDER BY {CLAIM_ORDER} LIMIT ?"
+        )
+        return self._rows(Issue, rest, [project_id, campaign_id, route, limit])
+
+    def promotable(self, scope: Scope) -> list[Issue]:
+        where, values = self._in(scope)
+        rest = f"WHERE {where} AND promotable = 1 AND {RUNNING}"
+        return self._rows(Issue, rest, [*values, scope.project.id], claim_order)
+
+    def stuck(self, scope: Scope, *, limit: int) -> list[Issue]:
+        where, values = self._in(scope)
+        rest = (
+            f"WHERE {where} AND status = 'blocked' AND {NOT_ARCHIVED.format('')} AND NOT EXISTS"
+            " (SELECT 1 FROM leases l WHERE l.issue_id = issues.id AND l.status = 'active')"
+            f" ORDER BY {CLAIM_ORDER} LIMIT ?"
+        )
+        return self._rows(Issue, rest, [*values, scope.project.id, limit])
+
+    def failed_before_issues(self, scope: Scope, *, limit: int) -> list[tuple[str, str]]:
+        where, values = self._in(scope, "f.")
+        sql = (
+            "SELECT f.id, p.id FROM issues f JOIN issue_dependencies d ON d.depends_on = f.id"
+            " JOIN issues p ON p.id = d.issue_id AND p.status = 'pending'"
+            f" WHERE {where} AND f.status = 'failed' AND {NOT_ARCHIVED.format('f.')} LIMIT ?"
+        )
+        return cast("list[tuple[str, str]]", self._db.ask(sql, [*values, scope.project.id, limit]))
+
+    def failed_before_milestones(self, scope: Scope, *, limit: int) -> list[tuple[str, str]]:
+        where, values = self._in(scope, "f.")
+        sql = (
+            "SELECT f.id, p.id FROM issues f JOIN milestone_dependencies d ON d.depends_on = f.milestone_id"
+            " JOIN issues p ON p.milestone_id = d.milestone_id AND p.status = 'pending'"
+            f" WHERE {where} AND f.status = 'failed' AND {NOT_ARCHIVED.format('f.')} LIMIT ?"
+        )
+        return cast("list[tuple[str, str]]", self._db.ask(sql, [*values, scope.project.id, limit]))
+
+    def page_of(self, scope: Scope, statuses: Sequence[str], *, waiting: bool, skip: int, limit: int) -> list[Issue]:
+        where, values = self._in(scope)
+        kept = " AND promotable = 0" if waiting else ""
+        rest = f"WHERE {where} AND status IN ({marks(statuses)}){kept} ORDER BY {CLAIM_ORDER} LIMIT ? OFFSET ?"
+        return self._rows(Issue, rest, [*values, *statuses, limit, skip])
+
+    def tracked(self, scope: Scope, *, limit: int) -> list[Issue]:
+        where, values = self._in(scope)
+        rest = (
+            f"WHERE {where} AND status NOT IN ('done', 'failed') AND (policy <> '{{}}' OR deadline_at IS NOT NULL)"
+            f" ORDER BY {CLAIM_ORDER} LIMIT ?"
+        )
+        return self._rows(Issue, rest, [*values, limit])
+
+    def top_priority(self, milestone_id: str) -> int | None:
+        places = " ".join(f"WHEN '{word}' THEN {place}" for place, word in enumerate(PRIORITIES))
+        sql = f"SELECT min(CASE priority {places} END) FROM issues WHERE milestone_id = ?"
+        return cast("int | None", self._db.ask(sql, [milestone_id])[0][0])
+
+    def recent_runs(self, scope: Scope, *, limit: int) -> list[Run]:
+        where, values = self._in(scope)
+        return self._rows(Run, f"WHERE {where} ORDER BY started_at DESC, id LIMIT ?", [*values, limit])
+
+    def failed_runs(self, scope: Scope) -> int:
+        where, values = self._in(scope)
+        return int(self._db.ask(f"SELECT count(*) FROM runs WHERE {where} AND status = 'failed'", values)[0][0])
+
+    def recent_events(self, scope: Scope, *, limit: int) -> list[StoredEvent]:
+        where, values = self._in(scope)
+        return self._rows(StoredEvent, f"WHERE {where} ORDER BY seq DESC LIMIT ?", [*values, limit])
+
+    def last_checkpoint_at(self, scope: Scope) -> int | None:
+        where, values = self._in(scope, "e.")
+        sql = (
+            "SELECT c.created_at FROM events e JOIN checkpoints c ON c.issue_id = e.issue_id AND c.seq = e.seq"
+            f" WHERE {where} ORDER BY e.seq DESC LIMIT 1"
+        )
+        found = self._db.ask(sql, values)
+        return int(found[0][0]) if found else None
+
+    def event(self, seq: int) -> StoredEvent | None:
+        return self._one(StoredEvent, "WHERE seq = ?", [seq])
+
+    def numbers_of(self, issue_id: str, *, at_most: int) -> tuple[int, int]:
+        counted = "SELECT count(*) FROM (SELECT 1 FROM {0} WHERE issue_id = ?1 LIMIT ?2)"
+        sql = f"SELECT ({counted.format('checkpoints')}), ({counted.format('events')})"
+        points, events = self._db.ask(sql, [issue_id, at_most])[0]
+        return int(points), int(events)

@@ -5,7 +5,7 @@ A transaction answers whole lists, never cursors. Nothing in a driver decides: w
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from phelix_core.clock import Moment
 from phelix_core.queue.board import BoardIssue
@@ -90,16 +90,20 @@ class Questions(Protocol):
         """Runs of an issue, oldest first."""
         ...
 
-    def checkpoints_of(self, issue_id: str, *, limit: int) -> list[Checkpoint]:
-        """The newest checkpoints of an issue, newest first."""
+    def checkpoints_of(self, issue_id: str, *, limit: int, before: int | None = None) -> list[Checkpoint]:
+        """The newest checkpoints of an issue, newest first; those before an event where one is named."""
+        ...
+
+    def checkpoint(self, checkpoint_id: str) -> Checkpoint | None:
+        """One checkpoint."""
         ...
 
     def artifacts_of(self, issue_id: str) -> list[Artifact]:
         """Artifacts of an issue, oldest first."""
         ...
 
-    def events_of(self, issue_id: str, *, limit: int) -> list[StoredEvent]:
-        """The newest events of an issue, newest first."""
+    def events_of(self, issue_id: str, *, limit: int, before: int | None = None) -> list[StoredEvent]:
+        """The newest events of an issue, newest first; those before an event where one is named."""
         ...
 
     def events_since(self, seq: int, *, limit: int) -> list[StoredEvent]:
@@ -158,6 +162,78 @@ class Questions(Protocol):
         """One of them."""
         ...
 
+    # What a claim looks at
+
+    def suspects(self, scope: Scope, now: Moment) -> list[tuple[Lease, Issue]]:
+        """Active leases that may need reconciling, with their issues, archived campaigns left out."""
+        ...
+
+    def strays(self, scope: Scope) -> list[Issue]:
+        """Issues in progress that nobody holds, archived campaigns left out."""
+        ...
+
+    def routes(self, project_id: str, campaign_id: str | None) -> list[str]:
+        """The distinct routes of ready issues."""
+        ...
+
+    def first_ready(self, project_id: str, campaign_id: str | None, route: str, limit: int) -> list[Issue]:
+        """Ready issues of a route in claim order."""
+        ...
+
+    def promotable(self, scope: Scope) -> list[Issue]:
+        """Pending issues with every gate open, running campaigns only, in claim order."""
+        ...
+
+    # What an inspection asks
+
+    def stuck(self, scope: Scope, *, limit: int) -> list[Issue]:
+        """Blocked issues that nobody holds, archived campaigns left out, in claim order."""
+        ...
+
+    def failed_before_issues(self, scope: Scope, *, limit: int) -> list[tuple[str, str]]:
+        """Failed issues that a pending one depends on, as (failed, pending), archived campaigns left out."""
+        ...
+
+    def failed_before_milestones(self, scope: Scope, *, limit: int) -> list[tuple[str, str]]:
+        """Failed issues of milestones that one with pending issues depends on, as (failed, a pending one)."""
+        ...
+
+    def page_of(self, scope: Scope, statuses: Sequence[str], *, waiting: bool, skip: int, limit: int) -> list[Issue]:
+        """Issues of these statuses in claim order; with `waiting` those alone that a closed gate keeps back."""
+        ...
+
+    def tracked(self, scope: Scope, *, limit: int) -> list[Issue]:
+        """Unfinished issues with a deadline or a policy, in claim order."""
+        ...
+
+    def top_priority(self, milestone_id: str) -> int | None:
+        """The place of the highest priority among a milestone's issues."""
+        ...
+
+    def recent_runs(self, scope: Scope, *, limit: int) -> list[Run]:
+        """The newest runs in scope, newest first."""
+        ...
+
+    def failed_runs(self, scope: Scope) -> int:
+        """How many runs in scope ended as failed."""
+        ...
+
+    def recent_events(self, scope: Scope, *, limit: int) -> list[StoredEvent]:
+        """The newest events in scope, those of no issue too, newest first."""
+        ...
+
+    def last_checkpoint_at(self, scope: Scope) -> int | None:
+        """When the newest checkpoint in scope was recorded."""
+        ...
+
+    def event(self, seq: int) -> StoredEvent | None:
+        """One event."""
+        ...
+
+    def numbers_of(self, issue_id: str, *, at_most: int) -> tuple[int, int]:
+        """How many checkpoints and events an issue has, counted up to `at_most`."""
+        ...
+
     # What a live view asks
 
     def board_issues(self, ids: Sequence[str] | None) -> list[BoardIssue]:
@@ -203,32 +279,12 @@ class Transaction(Questions, Protocol):
         """What was recorded up to here stays, even when the verb is refused later."""
         ...
 
-    def suspects(self, scope: Scope, now: Moment) -> list[tuple[Lease, Issue]]:
-        """Active leases that may need reconciling, with their issues, archived campaigns left out."""
-        ...
-
-    def strays(self, scope: Scope) -> list[Issue]:
-        """Issues in progress that nobody holds, archived campaigns left out."""
-        ...
-
     def own_leases(self, scope: Scope, agent_id: str) -> list[Lease]:
         """Active leases of an agent, newest first."""
         ...
 
-    def routes(self, project_id: str, campaign_id: str | None) -> list[str]:
-        """The distinct routes of ready issues."""
-        ...
-
-    def first_ready(self, project_id: str, campaign_id: str | None, route: str, limit: int) -> list[Issue]:
-        """Ready issues of a route in claim order."""
-        ...
-
     def rank_due(self, scope: Scope, at_ms: int) -> list[Issue]:
         """Ready issues whose rank may rise by now."""
-        ...
-
-    def promotable(self, scope: Scope) -> list[Issue]:
-        """Pending issues with every gate open, running campaigns only, in claim order."""
         ...
 
     def pending(self, scope: Scope, *, limit: int) -> list[Issue]:
@@ -249,6 +305,10 @@ class Transaction(Questions, Protocol):
 
     def unknown_milestones(self, project_id: str, ids: Sequence[str]) -> list[str]:
         """Those of `ids` that are no milestone of the project."""
+        ...
+
+    def known(self, table: str, columns: Sequence[str], ids: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+        """These columns of the rows of a table that have one of these ids."""
         ...
 
     def answered(self, project_id: str, request_id: str) -> tuple[str, str, str] | None:

@@ -12,10 +12,9 @@ from typing import Any, Final, cast
 from phelix_core.clock import Moment
 from phelix_core.errors import LeaseConflict
 from phelix_core.queue.journal import CITED, SEQ, Event, Insert, RowChange, Update
-from phelix_core.queue.model import Artifact, Issue, Lease, Scope, StoredEvent, claim_order
+from phelix_core.queue.model import Artifact, Issue, Lease, Scope, StoredEvent
 from phelix_core.queue.reading import (
     BY_AGE,
-    BY_CLAIM,
     BY_ID,
     CLAIM_ORDER,
     NOT_ARCHIVED,
@@ -55,7 +54,8 @@ class Writing(Reading):
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 seq, event_id, event.kind, project_id, campaign_id, event.issue_id, event.run_id, self.via,
-                self.now.wall_ms, _compact(event.payload), _compact(changes),
+                self.now.wall_ms if event.imported_at is None else event.imported_at,
+                _compact(event.payload), _compact(changes),
             ],
         )  # fmt: skip
         return event_id
@@ -112,56 +112,15 @@ class Writing(Reading):
             raise LeaseConflict(details={"row": change.id})
         return ["~", change.table, change.id, put]
 
-    def suspects(self, scope: Scope, now: Moment) -> list[tuple[Lease, Issue]]:
-        where, values = self._in(scope)
-        rest = (
-            f"WHERE {where} AND status = 'active' AND {NOT_ARCHIVED.format('')} AND ("
-            " boot <> ? OR boot = '' OR deadline_mono IS NULL OR deadline_mono <= ?"
-            " OR checkpoint_mono IS NULL OR checkpoint_mono <= ? - freshness_ms"
-            " OR (SELECT i.status FROM issues i WHERE i.id = leases.issue_id) <> 'in_progress')"
-        )
-        asked = [*values, scope.project.id, now.boot, now.mono_ms, now.mono_ms]
-        found = ((lease, self.issue(lease.issue_id)) for lease in self._rows(Lease, rest, asked, BY_CLAIM))
-        return [(lease, issue) for lease, issue in found if issue is not None]
-
-    def strays(self, scope: Scope) -> list[Issue]:
-        where, values = self._in(scope)
-        rest = (
-            f"WHERE {where} AND status = 'in_progress' AND {NOT_ARCHIVED.format('')} AND NOT EXISTS"
-            " (SELECT 1 FROM leases l WHERE l.issue_id = issues.id AND l.status = 'active')"
-        )
-        return self._rows(Issue, rest, [*values, scope.project.id], BY_ID)
-
     def own_leases(self, scope: Scope, agent_id: str) -> list[Lease]:
         where, values = self._in(scope)
         rest = f"WHERE {where} AND agent_id = ? AND status = 'active' AND {NOT_ARCHIVED.format('')}"
         return self._rows(Lease, rest, [*values, agent_id, scope.project.id], newest_claim)
 
-    def routes(self, project_id: str, campaign_id: str | None) -> list[str]:
-        ready = "SELECT route FROM issues WHERE project_id = ? AND campaign_id IS ? AND status = 'ready'"
-        found = self._db.ask(f"{ready} ORDER BY route LIMIT 1", [project_id, campaign_id])
-        routes: list[str] = []
-        while found:
-            routes.append(str(found[0][0]))
-            found = self._db.ask(f"{ready} AND route > ? ORDER BY route LIMIT 1", [project_id, campaign_id, routes[-1]])
-        return routes
-
-    def first_ready(self, project_id: str, campaign_id: str | None, route: str, limit: int) -> list[Issue]:
-        rest = (
-            "WHERE project_id = ? AND campaign_id IS ? AND status = 'ready' AND route = ?"
-            f" ORDER BY {CLAIM_ORDER} LIMIT ?"
-        )
-        return self._rows(Issue, rest, [project_id, campaign_id, route, limit])
-
     def rank_due(self, scope: Scope, at_ms: int) -> list[Issue]:
         where, values = self._in(scope)
         rest = f"WHERE {where} AND status = 'ready' AND rank_due_at IS NOT NULL AND rank_due_at <= ?"
         return self._rows(Issue, rest, [*values, at_ms], BY_ID)
-
-    def promotable(self, scope: Scope) -> list[Issue]:
-        where, values = self._in(scope)
-        rest = f"WHERE {where} AND promotable = 1 AND {RUNNING}"
-        return self._rows(Issue, rest, [*values, scope.project.id], claim_order)
 
     def pending(self, scope: Scope, *, limit: int) -> list[Issue]:
         where, values = self._in(scope)
@@ -198,6 +157,11 @@ class Writing(Reading):
         sql = "SELECT verb, input, answer FROM requests WHERE project_id = ? AND request_id = ?"
         found = self._db.ask(sql, [project_id, request_id])
         return cast("tuple[str, str, str]", found[0]) if found else None
+
+    def known(self, table: str, columns: Sequence[str], ids: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+        sql = f"SELECT id, {', '.join(columns)} FROM {table} WHERE id IN (SELECT value FROM json_each(?))"
+        found = self._db.ask(sql, [_compact(list(ids))]) if ids else ()
+        return {row[0]: dict(zip(columns, row[1:], strict=True)) for row in found}
 
 
 _MANY: Final = 32

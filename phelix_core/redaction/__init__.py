@@ -42,7 +42,7 @@ TELLING = (
 
 
 _HEX = "0123456789abcdef"
-_OWN_IDS = frozenset({"ses_", "RUN-", *(f"{letter}-" for letter in "ACIKLMPW")})
+_OWN_IDS = frozenset({"ses_", "RUN-", "MO-", "ML-", *(f"{letter}-" for letter in "ACIKLMPW")})
 """How ids of ours start, sixteen hex digits follow: the whole of a text, they need no look at the rules."""
 
 

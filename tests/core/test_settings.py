@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from phelix_core.errors import FilesystemError, InvalidArgument, PhelixError
-from phelix_core.settings import Settings, load_settings
+from phelix_core.settings import MemorySettings, Settings, load_settings
 
 MINUTE_MS = 60_000
 
@@ -50,6 +50,20 @@ BAD_CONFIGS = {
     "duplicate key": b"theme = 'a'\ntheme = 'b'",
     "5,000 nested brackets": b"a = " + b"[" * 5_000,
     "larger than a settings file can be": b"#" * 70_000,
+    "text for the memory": b"memory = 'mem0'",
+    "a list for the memory": b"[[memory]]\nprovider = 'mem0'",
+    "an unknown key of the memory": b"[memory]\napi_key = 'x'",
+    "an unknown provider": b"[memory]\nprovider = 'redis'",
+    "a provider that is a list": b"[memory]\nprovider = ['mem0']",
+    "an unknown embedder": b"[memory]\nembedder = 'cloud'",
+    "a configuration that is a number": b"[memory]\nconfig = 7",
+    "a configuration without a name": b"[memory]\nconfig = ''",
+    "a configuration with NUL": b'[memory]\nconfig = "a\\u0000b"',
+    "an embedder of no configuration": b"[memory]\nprovider = 'mem0'\nembedder = 'config'",
+    "a deadline of nothing": b"[memory]\ndeadline_seconds = 0",
+    "a deadline too long": b"[memory]\ndeadline_seconds = 121",
+    "a deadline in parts": b"[memory]\ndeadline_seconds = 1.5",
+    "a deadline that is true": b"[memory]\ndeadline_seconds = true",
 }
 
 
@@ -67,6 +81,38 @@ def test_the_refusal_names_the_key_and_never_its_value(tmp_path: Path) -> None:
     assert "7" not in caught.value.message
     write_config(tmp_path, "password = 'hunter2hunter2'\n")
     with pytest.raises(InvalidArgument, match="password") as caught:
+        load(tmp_path)
+    assert "hunter2" not in caught.value.message
+
+
+@pytest.mark.parametrize("text", ["", "[memory]", "[memory]\nprovider = 'none'\ndeadline_seconds = 5"])
+def test_a_person_who_chose_no_memory_has_none(tmp_path: Path, text: str) -> None:
+    write_config(tmp_path, text)
+    assert load(tmp_path).memory is None
+
+
+def test_a_chosen_memory_is_local_and_has_ten_seconds_unless_the_file_says_otherwise(tmp_path: Path) -> None:
+    write_config(tmp_path, "[memory]\nprovider = 'mem0'\n")
+    assert load(tmp_path).memory == MemorySettings(embedder="local", config=None, deadline_seconds=10)
+    write_config(
+        tmp_path, "[memory]\nprovider = 'mem0'\nembedder = 'config'\nconfig = 'mem0.json'\ndeadline_seconds = 120\n"
+    )
+    told = MemorySettings(embedder="config", config=str(tmp_path / "mem0.json"), deadline_seconds=120)
+    assert load(tmp_path).memory == told
+
+
+@pytest.mark.parametrize(("named", "meant"), [("/etc/mem0.json", "/etc/mem0.json"), ("~/mem0.json", "~/mem0.json")])
+def test_a_memory_configuration_may_stand_outside_the_data_directory(tmp_path: Path, named: str, meant: str) -> None:
+    write_config(tmp_path, f"[memory]\nprovider = 'mem0'\nconfig = '{named}'\n")
+    memory = load(tmp_path).memory
+    assert memory is not None
+    assert memory.config == os.path.expanduser(meant)
+
+
+@pytest.mark.parametrize("key", ["provider", "embedder", "config", "deadline_seconds", "api_key"])
+def test_a_refusal_of_the_memory_table_names_the_key_and_never_its_value(tmp_path: Path, key: str) -> None:
+    write_config(tmp_path, f"[memory]\n{key} = ['hunter2hunter2']\n")
+    with pytest.raises(InvalidArgument, match=f"memory.{key}") as caught:
         load(tmp_path)
     assert "hunter2" not in caught.value.message
 

@@ -98,6 +98,7 @@ class CheckpointShape(TypedDict):
     nextStep: str
     artifactIds: list[str]
     createdAt: str
+    payloadEventId: NotRequired[str]
 
 
 class Checkpointed(Extras):
@@ -105,6 +106,10 @@ class Checkpointed(Extras):
 
     context: Context
     checkpoint: CheckpointShape
+    csqrLiteScorecardArtifactIds: NotRequired[list[str]]
+    memoryId: NotRequired[str]
+    memoryQueued: NotRequired[bool]
+    mem0WriteSkippedReason: NotRequired[str]
 
 
 class Closed(Checkpointed):
@@ -316,6 +321,7 @@ class IssueShown(TypedDict):
     runs: list[dict[str, Any]]
     checkpoints: list[CheckpointShape]
     artifacts: list[dict[str, Any]]
+    memoryLinks: list[dict[str, Any]]
     events: list[dict[str, Any]]
 
 
@@ -334,6 +340,105 @@ class Health(TypedDict):
     scope: dict[str, Any]
     queue: dict[str, Any]
     leases: dict[str, Any]
+    checkpoints: dict[str, Any]
+    sessions: dict[str, Any]
+    policy: dict[str, Any]
+    audit: dict[str, Any]
     claimsBlockedBy: list[dict[str, Any]]
     milestones: list[dict[str, Any]]
     alerts: list[dict[str, Any]]
+
+
+class Export(TypedDict):
+    """What `export` answers, a page of it."""
+
+    exportVersion: int
+    generatedAt: str
+    scope: dict[str, Any]
+    queue: dict[str, Any]
+    leases: dict[str, Any]
+    runs: dict[str, Any]
+    checkpoints: dict[str, Any]
+    policy: dict[str, Any]
+    audit: dict[str, Any]
+    nextCursor: NotRequired[str]
+
+
+class Audit(TypedDict):
+    """What `audit` answers, a page of it, newest first."""
+
+    auditVersion: int
+    generatedAt: str
+    scope: dict[str, Any]
+    issue: IssueShape
+    summary: dict[str, int]
+    evidence: dict[str, list[dict[str, Any]]]
+    timeline: list[dict[str, Any]]
+    nextCursor: NotRequired[str]
+
+
+class NextAction(TypedDict):
+    """What `next` answers: what could be done, why, and the call; `requires` names what the caller fills in."""
+
+    action: str
+    reason: str
+    suggestedPayload: NotRequired[dict[str, Any]]
+    requires: list[str]
+    context: dict[str, Any]
+
+
+class QueueContext(TypedDict):
+    """What `context` answers."""
+
+    workspaces: list[dict[str, Any]]
+    projects: list[dict[str, Any]]
+
+
+class MemorySynced(TypedDict):
+    """What `memory sync` answers."""
+
+    linkedMemoryIds: list[str]
+    skipped: list[dict[str, Any]]
+    waiting: int
+
+
+class Misfit(TypedDict):
+    """A row that was left out, or what a row was kept without."""
+
+    table: str
+    id: str
+    reason: str
+
+
+class NotTaken(TypedDict):
+    """Rows that an import leaves where they are."""
+
+    table: str
+    count: int
+    reason: str
+
+
+class ImportCounts(TypedDict):
+    """Rows by the table of the file that they stand in."""
+
+    workspaces: int
+    projects: int
+    campaigns: int
+    milestones: int
+    issues: int
+    runs: int
+    leases: int
+    artifacts: int
+    checkpoints: int
+    events: int
+    memoryLinks: int
+
+
+class Imported(Extras):
+    """What `import` answers; `leftOut` lists the first of so many."""
+
+    imported: ImportCounts
+    alreadyThere: ImportCounts
+    leftOut: list[Misfit]
+    leftOutCount: int
+    notTaken: list[NotTaken]

@@ -8,7 +8,6 @@ from phelix_core.checks import Help, one_of
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.queue.fields import (
     NOT_EMPTY,
-    TERMINAL_AND_CONSOLE,
     Agent,
     Artifacts,
     CampaignWord,
@@ -18,20 +17,25 @@ from phelix_core.commands.queue.fields import (
     HostName,
     IfEpoch,
     MaybeIssueId,
+    Memory,
+    MemoryLimit,
+    MemoryQuery,
     ProjectWord,
     RequestId,
     Seconds,
     Session,
+    Workspace,
     artifacts_of,
     require_few,
 )
 from phelix_core.commands.queue.holders import started_at
 from phelix_core.commands.queue.intent import QueueWrite
+from phelix_core.commands.queue.remembering import recalled, require_memory
 from phelix_core.commands.queue.targets import issue_target, scope_of, scope_target
 from phelix_core.commands.registry import Effect, command
 from phelix_core.errors import InvalidArgument
 from phelix_core.frozen import frozen
-from phelix_core.queue.model import DEFAULT_FRESHNESS_S, DEFAULT_TTL_S, LINE_CAP, REASON_CAP, WORD_CAP
+from phelix_core.queue.model import DEFAULT_FRESHNESS_S, DEFAULT_TTL_S, LINE_CAP, REASON_CAP, SUMMARY_CAP, WORD_CAP
 from phelix_core.queue.routing import Host
 from phelix_core.queue.verbs.answers import Answer, present
 from phelix_core.queue.verbs.begin import Ask, begin, begin_recovery
@@ -60,6 +64,10 @@ class ClaimIssue:
     ttl: Annotated[Seconds, Help(f"Seconds the lease lives without a word from its holder ({DEFAULT_TTL_S})")] = None
     freshness: Annotated[Seconds, Help(f"Seconds a checkpoint stays fresh ({DEFAULT_FRESHNESS_S})")] = None
     holder_pid: HolderPid = None
+    workspace: Workspace = None
+    memory: Memory = False
+    memory_query: MemoryQuery = None
+    memory_limit: MemoryLimit = None
     request_id: RequestId = None
 
 
@@ -70,6 +78,9 @@ class RecoverIssue:
     resolution: Annotated[str, one_of(*RESOLUTIONS), Help("requeue, block, fail, or resume to take it over")]
     issue_id: MaybeIssueId = None
     reason: Annotated[str | None, free_text(REASON_CAP), NOT_EMPTY, Help("Why; it is recorded")] = None
+    summary: Annotated[
+        str | None, free_text(SUMMARY_CAP), NOT_EMPTY, Help("What was found, for the checkpoint of a resume")
+    ] = None
     next_step: Annotated[str | None, free_text(LINE_CAP), NOT_EMPTY, Help("What comes next")] = None
     agent: Agent = None
     host: Annotated[str | None, free_text(WORD_CAP), NOT_EMPTY, Help("The host that takes it over")] = None
@@ -82,6 +93,10 @@ class RecoverIssue:
     ttl: Annotated[Seconds, Help("Seconds the new lease lives")] = None
     freshness: Annotated[Seconds, Help("Seconds a checkpoint stays fresh")] = None
     holder_pid: HolderPid = None
+    workspace: Workspace = None
+    memory: Memory = False
+    memory_query: MemoryQuery = None
+    memory_limit: MemoryLimit = None
     if_epoch: IfEpoch = None
     request_id: RequestId = None
 
@@ -89,26 +104,33 @@ class RecoverIssue:
 @command(
     "queue claim",
     effect=Effect.WRITE,
-    surfaces=TERMINAL_AND_CONSOLE,
     result="phelix_core.commands.queue.answers:Context",
 )
 def claim(request: ClaimIssue, env: Environment) -> QueueWrite:
     """Decide a claim."""
     require_few(request)
+    require_memory(request)
     asked = _asker(request, env, request.host)
-    return QueueWrite(claim, request, env, lambda ledger: begin(ledger, asked(ledger)), target=scope_target(request))
+    return QueueWrite(
+        claim,
+        request,
+        env,
+        lambda ledger: begin(ledger, asked(ledger)),
+        target=scope_target(request),
+        after=lambda context: recalled(env, request, context),
+    )
 
 
 @command(
     "queue recover",
     effect=Effect.WRITE,
-    surfaces=TERMINAL_AND_CONSOLE,
     result="phelix_core.commands.queue.answers:Recovered",
     caution=TAKES_NO_PROCESS,
 )
 def recover(request: RecoverIssue, env: Environment) -> QueueWrite:
     """Decide a recovery."""
     require_few(request)
+    require_memory(request)
     if request.resolution == RESUME:
         return _taking_over(request, env)
     if request.issue_id is None:
@@ -136,7 +158,7 @@ def _taking_over(request: RecoverIssue, env: Environment) -> QueueWrite:
     if request.host is None or not request.workload_classes:
         raise InvalidArgument("host: to take work over, say which --host and --workload-class do.")
     asked = _asker(request, env, request.host)
-    summary = request.reason or "Taken over after its lease went stale."
+    summary = request.summary or request.reason or "Taken over after its lease went stale."
 
     def verb(ledger: Ledger) -> Answer:
         if request.issue_id is not None:
@@ -144,7 +166,7 @@ def _taking_over(request: RecoverIssue, env: Environment) -> QueueWrite:
         return begin_recovery(ledger, asked(ledger), summary, request.next_step)
 
     target = scope_target(request) if request.issue_id is None else issue_target(request.issue_id)
-    return QueueWrite(recover, request, env, verb, target=target)
+    return QueueWrite(recover, request, env, verb, target=target, after=lambda context: recalled(env, request, context))
 
 
 def _after_recovery(answer: Answer) -> tuple[str, ...]:
@@ -160,7 +182,7 @@ def _asker(request: Any, env: Environment, host: str) -> Callable[[Ledger], Ask]
 
     def asked(ledger: Ledger) -> Ask:
         return Ask(
-            scope=scope_of(ledger.tx, request.project, request.campaign),
+            scope=scope_of(ledger.tx, request.project, request.campaign, request.workspace),
             host=Host(
                 name=host,
                 workload_classes=frozenset(request.workload_classes),
@@ -177,6 +199,7 @@ def _asker(request: Any, env: Environment, host: str) -> Callable[[Ledger], Ask]
             holder_pid=request.holder_pid,
             holder_started=started,
             path=path,
+            memory=request.memory,
             begin_input=json.dumps(_input_of(request, host), ensure_ascii=False, separators=(",", ":")),
         )
 
@@ -197,5 +220,9 @@ def _input_of(request: Any, host: str) -> Mapping[str, object]:
             "ttl": request.ttl,
             "freshness": request.freshness,
             "holder_pid": request.holder_pid,
+            "workspace": request.workspace,
+            "memory": request.memory or None,
+            "memory_query": request.memory_query,
+            "memory_limit": request.memory_limit,
         }
     )

@@ -4,9 +4,12 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, cast
 
-from phelix_core.checks import Alias, Check, CheckFailed, Contents, Help, Only, Surface, at_least, capped
-from phelix_core.errors import InvalidArgument
+from phelix_core.checks import Alias, Check, CheckFailed, Contents, Help, Only, Surface, at_least, capped, one_of
+from phelix_core.commands.environment import Environment
+from phelix_core.errors import InvalidArgument, LeaseLost
+from phelix_core.memory.port import KINDS
 from phelix_core.queue.model import (
+    JSON_CAP,
     LINE_CAP,
     LONGEST_S,
     MOST_ARTIFACTS,
@@ -20,7 +23,6 @@ from phelix_core.queue.verbs.progress import Holding
 from phelix_core.redaction import free_text, redact
 from phelix_core.strictjson import JsonRefused, loads
 
-TERMINAL_AND_CONSOLE: Final = frozenset({Surface.CLI, Surface.TUI})
 _CONTEXT_CAP: Final = 1 << 20
 
 
@@ -106,6 +108,25 @@ Artifacts = Annotated[
     Alias("artifact"),
     Help("What the work is on, as KIND=PATH; repeatable"),
 ]
+Workspace = Annotated[
+    str | None, free_text(WORD_CAP), NOT_EMPTY, Help("Workspace that the project must belong to, by its id or name")
+]
+Memory = Annotated[bool, Help("Ask the memory what it knows, and let reports be remembered")]
+MemoryQuery = Annotated[str | None, free_text(LINE_CAP), NOT_EMPTY, Help("What to recall; the task without")]
+MemoryLimit = Annotated[int | None, at_least(1, 25), Help("At most so many memories (5)")]
+Remember = Annotated[bool | None, Help("Remember this report, whatever its status")]
+MemoryKind = Annotated[str | None, one_of(*KINDS), Help("What kind of memory it makes")]
+MemoryContent = Annotated[str | None, free_text(SUMMARY_CAP), NOT_EMPTY, Help("What to remember; the summary without")]
+Metadata = Annotated[str | None, capped(JSON_CAP), Help("A JSON object of texts, kept beside the memory")]
+Scorecards = Annotated[
+    str | None,
+    capped(_CONTEXT_CAP),
+    Contents(_CONTEXT_CAP),
+    Help("Scorecards as JSON, [{path, scorecard}]; they are kept as artifacts and count as evidence"),
+]
+RunWord = Annotated[
+    str | None, free_text(WORD_CAP), NOT_EMPTY, Help("The run that holds the lease, instead of naming the lease")
+]
 HolderPid = Annotated[
     int | None, at_least(1, 2**22), Help("The process that holds the lease, to be shown when it is gone")
 ]
@@ -133,20 +154,33 @@ def artifacts_of(request: Any) -> tuple[tuple[str, str], ...]:
     return tuple((kind, path) for kind, _, path in (item.partition("=") for item in request.artifacts))
 
 
-def holding_of(request: Any, path: str) -> Holding:
-    """The lease that a holder names, or the one of the context that it hands back."""
-    if (request.lease is None) == (request.context is None):
-        raise InvalidArgument("lease: name the lease, or hand back the claim's answer as --context.")
+def holding_of(request: Any, env: Environment) -> Holding:
+    """The lease that a holder names, that of the run that it names, or that of the context that it hands back."""
+    if [request.lease, request.context, request.run].count(None) != 2:  # noqa: PLR2004 - all but one
+        raise InvalidArgument("lease: name the lease, or its run, or hand back the claim's answer as --context.")
+    path = env.queue.path
     if request.lease is not None:
         return Holding(lease_id=request.lease, path=path)
+    if request.run is not None:
+        run = env.queue.read(lambda tx: tx.run(request.run))
+        if run is None or run.lease_id is None:
+            raise LeaseLost("There is no such run with a lease.", details={"ended": None})
+        return Holding(lease_id=run.lease_id, run_id=run.id, path=path)
     members = _context(request.context)
-    words = {name: _word(members, name) for name in ("leaseId", "issueId", "runId")}
+    words = {name: _word(members, name) for name in ("leaseId", "issueId", "runId", "agentId")}
     epoch = members.get("leaseEpoch")
     if epoch is not None and type(epoch) is not int:
         raise InvalidArgument("context: leaseEpoch is not a whole number.")
     if words["leaseId"] is None:
         raise InvalidArgument("context: it names no leaseId.", hint="Hand back what the claim answered, as it was.")
-    return Holding(lease_id=words["leaseId"], issue_id=words["issueId"], run_id=words["runId"], epoch=epoch, path=path)
+    return Holding(
+        lease_id=words["leaseId"],
+        issue_id=words["issueId"],
+        run_id=words["runId"],
+        agent_id=words["agentId"],
+        epoch=epoch,
+        path=path,
+    )
 
 
 def _context(text: str) -> Mapping[str, object]:

@@ -58,6 +58,7 @@ class QueueWrite:
         target: Target = nothing_named,
         effects: Callable[[Answer], tuple[str, ...]] = lambda _: (),
         creates: bool = False,
+        after: Callable[[Answer], Answer] = lambda answer: answer,
     ) -> None:
         self._command = command
         self._request = request
@@ -66,6 +67,7 @@ class QueueWrite:
         self._target = target
         self._effects = effects
         self._creates = creates
+        self._after = after
 
     def plan(self) -> "WritePlan":
         """Rehearse the verb and describe what it recorded."""
@@ -120,7 +122,7 @@ class QueueWrite:
             if refused in refusals:  # what was kept of a refused verb is committed by now
                 duties.carry_out()
             raise
-        return answer | duties.carry_out()
+        return self._after(answer | duties.carry_out())
 
     def _answered(self, ledger: Ledger, subject: Subject, request_id: str | None) -> Answer:
         """The verb's answer, or the first one where the same request was carried out before."""

@@ -1,4 +1,4 @@
-"""`queue list`, `show` and `health`: what is in the queue, read and never written."""
+"""`queue list` and `show`: what is in the queue, read and never written."""
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import nullcontext
@@ -10,7 +10,6 @@ from phelix_core.commands.environment import Environment
 from phelix_core.commands.filtering import parsed, told
 from phelix_core.commands.queue.fields import (
     NOT_EMPTY,
-    TERMINAL_AND_CONSOLE,
     CampaignWord,
     IssueId,
     Limit,
@@ -21,13 +20,13 @@ from phelix_core.commands.queue.shapes import (
     event_shape,
     issue_shape,
     lease_shape,
-    milestone_shape,
+    link_shape,
     run_shape,
 )
 from phelix_core.commands.queue.targets import scope_of
 from phelix_core.commands.registry import Effect, command
 from phelix_core.frozen import frozen
-from phelix_core.queue import gates, staleness
+from phelix_core.queue import staleness
 from phelix_core.queue.model import (
     CRASH_LOOP,
     FAILED,
@@ -43,7 +42,6 @@ from phelix_core.queue.model import (
 from phelix_core.queue.store import Questions
 from phelix_core.queue.verbs.answers import Answer, checkpoint_answer, present
 from phelix_core.queue.verbs.ledger import active_of, campaign_of, gate_of, the_issue, the_one, the_project
-from phelix_core.queue.verbs.reconcile import blockers
 from phelix_core.redaction import free_text
 from phelix_core.saved_views.model import WHERE_CAP
 
@@ -82,18 +80,9 @@ class ShowIssue:
     limit: Limit = None
 
 
-@frozen
-class QueueHealth:
-    """Say how the queue stands: counts, leases, what blocks claims."""
-
-    project: ProjectWord = None
-    campaign: CampaignWord = None
-
-
 @command(
     "queue list",
     effect=Effect.READ,
-    surfaces=TERMINAL_AND_CONSOLE,
     result="phelix_core.commands.queue.answers:IssueList",
 )
 def list_issues(request: ListIssues, env: Environment) -> dict[str, Any]:
@@ -180,7 +169,6 @@ def _pages(
 @command(
     "queue show",
     effect=Effect.READ,
-    surfaces=TERMINAL_AND_CONSOLE,
     result="phelix_core.commands.queue.answers:IssueShown",
 )
 def show_issue(request: ShowIssue, env: Environment) -> dict[str, Any]:
@@ -230,6 +218,7 @@ def _shown(tx: Questions, issue: Issue, now: Moment, limit: int) -> Answer:
             "runs": [run_shape(run) for run in tx.runs_of(issue.id)],
             "checkpoints": [checkpoint_answer(point) for point in tx.checkpoints_of(issue.id, limit=limit)],
             "artifacts": [artifact_shape(artifact) for artifact in tx.artifacts_of(issue.id)],
+            "memoryLinks": [link_shape(link) for link in tx.memory_links_of(issue.id)],
             "events": [event_shape(event) for event in tx.events_of(issue.id, limit=limit)],
         }
     )
@@ -264,66 +253,3 @@ def _staleness(issue: Issue, lease: Lease | None, now: Moment) -> Answer | None:
             "blocksClaims": reason is not None,
         }
     )
-
-
-@command(
-    "queue health",
-    effect=Effect.READ,
-    surfaces=TERMINAL_AND_CONSOLE,
-    result="phelix_core.commands.queue.answers:Health",
-)
-def queue_health(request: QueueHealth, env: Environment) -> dict[str, Any]:
-    """Read how the queue stands."""
-    now = moment_of(env.clock)
-    return env.queue.read(lambda tx: _health(tx, scope_of(tx, request.project, request.campaign), now))
-
-
-def _health(tx: Questions, scope: Scope, now: Moment) -> Answer:
-    leases = tx.active_leases(scope)
-    counts = dict(tx.status_counts(scope))
-    statuses = {lease.id: the_issue(tx, lease.issue_id).status for lease in leases}
-    stale = [
-        (lease, finding.reason)
-        for lease in leases
-        if (finding := staleness.why_stale(statuses[lease.id], lease, now)) is not None and finding.reason is not None
-    ]
-    unknown = [lease.id for lease in leases if staleness.of_lease(lease, now).state == staleness.CANNOT_TELL]
-    waiting = tx.needing_recovery(scope)
-    alerts: list[Answer] = []
-    if stale:
-        alerts.append(
-            {"kind": "stale_leases", "severity": "high", "count": len(stale), "refIds": [one.id for one, _ in stale]}
-        )
-    if waiting:
-        alerts.append(
-            {"kind": "needs_recovery", "severity": "high", "count": len(waiting), "refIds": [one.id for one in waiting]}
-        )
-    return {
-        "snapshotVersion": 1,
-        "generatedAt": iso(now.wall_ms),
-        "scope": {"projectId": scope.project.id, "campaignId": scope.campaign_id},
-        "queue": {"statusCounts": {**counts, "total": sum(counts.values())}},
-        "leases": {
-            "activeCount": len(leases),
-            "activeLeaseIds": [lease.id for lease in leases],
-            "staleCount": len(stale),
-            "staleLeaseIds": [lease.id for lease, _ in stale],
-            "staleReasons": {lease.id: reason for lease, reason in stale},
-            "cannotTell": unknown,
-        },
-        "claimsBlockedBy": blockers(tx, waiting),
-        "milestones": milestones_of(tx, scope),
-        "alerts": alerts,
-    }
-
-
-def milestones_of(tx: Questions, scope: Scope) -> list[Answer]:
-    """Milestones with their derived status, in the order they were planned."""
-    counts = tx.milestone_counts(scope)
-    return [_milestone(tx, one, dict(counts.get(one.id, {}))) for one in tx.milestones(scope)]
-
-
-def _milestone(tx: Questions, milestone: Milestone, counts: dict[str, int]) -> Answer:
-    closed = next((one for one in tx.milestone_dependencies(milestone.id) if not tx.is_milestone_done(one)), None)
-    status, reason = gates.milestone_status(counts, closed)
-    return milestone_shape(milestone, status, reason, counts)

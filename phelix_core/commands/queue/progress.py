@@ -6,13 +6,18 @@ from phelix_core.checks import Help, capped
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.queue.fields import (
     NOT_EMPTY,
-    TERMINAL_AND_CONSOLE,
     BlockReason,
     ContextFile,
     Evidence,
     LeaseId,
+    MemoryContent,
+    MemoryKind,
+    Metadata,
     NextStep,
+    Remember,
     RequestId,
+    RunWord,
+    Scorecards,
     Seconds,
     Summary,
     Title,
@@ -21,12 +26,13 @@ from phelix_core.commands.queue.fields import (
     require_few,
 )
 from phelix_core.commands.queue.intent import QueueWrite
+from phelix_core.commands.queue.remembering import delivered, wish_of
 from phelix_core.commands.queue.targets import issue_target, lease_target
 from phelix_core.commands.registry import Command, Effect, command
 from phelix_core.errors import PhelixError
 from phelix_core.frozen import frozen, members_of
-from phelix_core.queue import transitions
-from phelix_core.queue.model import JSON_CAP, LINE_CAP, WORD_CAP
+from phelix_core.queue import payload, transitions
+from phelix_core.queue.model import JSON_CAP, LINE_CAP, MOST_ARTIFACTS, WORD_CAP
 from phelix_core.queue.payload import free_json
 from phelix_core.queue.store import Questions
 from phelix_core.queue.verbs.answers import Answer, stored_json
@@ -34,6 +40,7 @@ from phelix_core.queue.verbs.ledger import Ledger, the_issue
 from phelix_core.queue.verbs.progress import (
     Holding,
     Report,
+    Scorecard,
     checkpoint,
     close,
     heartbeat,
@@ -54,11 +61,17 @@ class CheckpointIssue:
     status: Annotated[str, capped(WORD_CAP), Help(f"One of {', '.join(transitions.CHECKPOINT_STATUSES)}")]
     summary: Summary
     next_step: NextStep
-    evidence: Evidence
+    evidence: Evidence = ()
     lease: LeaseId = None
     context: ContextFile = None
+    run: RunWord = None
     title: Title = None
     reason: BlockReason = None
+    memory: Remember = None
+    memory_kind: MemoryKind = None
+    memory_content: MemoryContent = None
+    metadata: Metadata = None
+    scorecards: Scorecards = None
     request_id: RequestId = None
 
 
@@ -69,11 +82,17 @@ class CloseIssue:
     status: Annotated[str, capped(WORD_CAP), Help(f"One of {', '.join(transitions.CLOSE_STATUSES)}")]
     summary: Summary
     next_step: NextStep
-    evidence: Evidence
+    evidence: Evidence = ()
     lease: LeaseId = None
     context: ContextFile = None
+    run: RunWord = None
     title: Title = None
     reason: BlockReason = None
+    memory: Remember = None
+    memory_kind: MemoryKind = None
+    memory_content: MemoryContent = None
+    metadata: Metadata = None
+    scorecards: Scorecards = None
     request_id: RequestId = None
 
 
@@ -84,11 +103,17 @@ class AdvanceIssue:
     status: Annotated[str, capped(WORD_CAP), Help(f"One of {', '.join(transitions.CLOSE_STATUSES)}")]
     summary: Summary
     next_step: NextStep
-    evidence: Evidence
+    evidence: Evidence = ()
     lease: LeaseId = None
     context: ContextFile = None
+    run: RunWord = None
     title: Title = None
     reason: BlockReason = None
+    memory: Remember = None
+    memory_kind: MemoryKind = None
+    memory_content: MemoryContent = None
+    metadata: Metadata = None
+    scorecards: Scorecards = None
     request_id: RequestId = None
 
 
@@ -98,6 +123,7 @@ class HeartbeatLease:
 
     lease: LeaseId = None
     context: ContextFile = None
+    run: RunWord = None
     ttl: Annotated[Seconds, Help("Seconds from now; the lease's own without")] = None
     request_id: RequestId = None
 
@@ -129,13 +155,31 @@ def _report(request: Any) -> Report:
         evidence=request.evidence,
         title=request.title,
         reason=request.reason,
+        memory=wish_of(request),
+        scorecards=_scorecards(request.scorecards),
     )
+
+
+def _scorecards(text: str | None) -> tuple[Scorecard, ...]:
+    if text is None:
+        return ()
+    items = payload.a_list(json_of(text, "scorecards"), "scorecards", MOST_ARTIFACTS)
+    cards: list[Scorecard] = []
+    for index, item in enumerate(items):
+        where = f"scorecards[{index}]"
+        members = payload.an_object(item, where, ("path", "scorecard"))
+        path = payload.text(members.get("path"), f"{where}.path", LINE_CAP)
+        if not isinstance(members.get("scorecard"), dict):
+            payload.wrong(f"{where}.scorecard", "expected an object")
+        cards.append(Scorecard(path=path, content=payload.free_json(members["scorecard"], f"{where}.scorecard")))
+    return tuple(cards)
 
 
 def _reporting(own: Command, request: Any, env: Environment, verb: Any, name: str) -> QueueWrite:
     require_few(request)
-    report, holding = _report(request), holding_of(request, env.queue.path)
+    report = _report(request)
     require_report(report, name)
+    holding = holding_of(request, env)
     return QueueWrite(
         own,
         request,
@@ -143,6 +187,7 @@ def _reporting(own: Command, request: Any, env: Environment, verb: Any, name: st
         lambda ledger: verb(ledger, holding, report),
         target=lease_target(holding.lease_id),
         effects=_promoting,
+        after=lambda answer: delivered(env, answer),
     )
 
 
@@ -154,7 +199,6 @@ def _promoting(answer: Answer) -> tuple[str, ...]:
 @command(
     "queue checkpoint",
     effect=Effect.WRITE,
-    surfaces=TERMINAL_AND_CONSOLE,
     result="phelix_core.commands.queue.answers:Checkpointed",
 )
 def checkpoint_issue(request: CheckpointIssue, env: Environment) -> QueueWrite:
@@ -165,7 +209,6 @@ def checkpoint_issue(request: CheckpointIssue, env: Environment) -> QueueWrite:
 @command(
     "queue close",
     effect=Effect.WRITE,
-    surfaces=TERMINAL_AND_CONSOLE,
     result="phelix_core.commands.queue.answers:Closed",
     caution=ENDS_NO_PROCESS,
 )
@@ -177,12 +220,11 @@ def close_issue(request: CloseIssue, env: Environment) -> QueueWrite:
 @command(
     "queue heartbeat",
     effect=Effect.WRITE,
-    surfaces=TERMINAL_AND_CONSOLE,
     result="phelix_core.commands.queue.answers:Extended",
 )
 def heartbeat_lease(request: HeartbeatLease, env: Environment) -> QueueWrite:
     """Decide a heartbeat."""
-    holding = holding_of(request, env.queue.path)
+    holding = holding_of(request, env)
     return QueueWrite(
         heartbeat_lease,
         request,
@@ -195,14 +237,13 @@ def heartbeat_lease(request: HeartbeatLease, env: Environment) -> QueueWrite:
 @command(
     "queue advance",
     effect=Effect.WRITE,
-    surfaces=TERMINAL_AND_CONSOLE,
     result="phelix_core.commands.queue.answers:Advanced",
     caution=ENDS_NO_PROCESS,
 )
 def advance(request: AdvanceIssue, env: Environment) -> "Advance":
     """Decide a close that is followed by a claim."""
     closing = _reporting(advance, request, env, close, transitions.CLOSE)
-    return Advance(closing, holding_of(request, env.queue.path), request.request_id, env)
+    return Advance(closing, holding_of(request, env), request.request_id, env)
 
 
 class Advance:
@@ -254,7 +295,6 @@ class Advance:
 @command(
     "queue artifacts save",
     effect=Effect.WRITE,
-    surfaces=TERMINAL_AND_CONSOLE,
     result="phelix_core.commands.queue.answers:SavedArtifact",
 )
 def save_an_artifact(request: SaveArtifact, env: Environment) -> QueueWrite:
@@ -271,7 +311,6 @@ def save_an_artifact(request: SaveArtifact, env: Environment) -> QueueWrite:
 @command(
     "queue artifacts list",
     effect=Effect.READ,
-    surfaces=TERMINAL_AND_CONSOLE,
     result="phelix_core.commands.queue.answers:Artifacts",
 )
 def list_artifacts(request: ListArtifacts, env: Environment) -> dict[str, Any]:

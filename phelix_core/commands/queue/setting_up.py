@@ -6,14 +6,14 @@ from phelix_core.checks import Contents, Help, capped
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.queue.fields import (
     NOT_EMPTY,
-    TERMINAL_AND_CONSOLE,
     CampaignWord,
     ProjectWord,
     RequestId,
+    Workspace,
     json_of,
 )
 from phelix_core.commands.queue.intent import QueueWrite
-from phelix_core.commands.queue.targets import about
+from phelix_core.commands.queue.targets import about, scope_of
 from phelix_core.commands.registry import Effect, command
 from phelix_core.frozen import frozen
 from phelix_core.queue.model import BATCH_CAP, JSON_CAP, LINE_CAP, WORD_CAP, Scope
@@ -21,7 +21,7 @@ from phelix_core.queue.planning import read_batch
 from phelix_core.queue.policy import policy_text, read_policy
 from phelix_core.queue.store import Questions
 from phelix_core.queue.verbs.answers import Answer
-from phelix_core.queue.verbs.ledger import Ledger, the_campaign, the_project
+from phelix_core.queue.verbs.ledger import Ledger, the_campaign
 from phelix_core.queue.verbs.upkeep import add_campaign, add_workspace, plan_issues
 from phelix_core.redaction import free_text
 
@@ -57,13 +57,13 @@ class PlanIssues:
     batch: Annotated[str, capped(BATCH_CAP), Contents(BATCH_CAP), Help("JSON with milestones[]; - reads it from stdin")]
     project: ProjectWord = None
     campaign: CampaignWord = None
+    workspace: Workspace = None
     request_id: RequestId = None
 
 
 @command(
     "queue init",
     effect=Effect.WRITE,
-    surfaces=TERMINAL_AND_CONSOLE,
     result="phelix_core.commands.queue.answers:WorkspaceMade",
 )
 def init_queue(request: InitQueue, env: Environment) -> QueueWrite:
@@ -74,7 +74,6 @@ def init_queue(request: InitQueue, env: Environment) -> QueueWrite:
 @command(
     "queue campaign",
     effect=Effect.WRITE,
-    surfaces=TERMINAL_AND_CONSOLE,
     result="phelix_core.commands.queue.answers:CampaignMade",
 )
 def create_campaign(request: CreateCampaign, env: Environment) -> QueueWrite:
@@ -97,7 +96,6 @@ def create_campaign(request: CreateCampaign, env: Environment) -> QueueWrite:
 @command(
     "queue plan",
     effect=Effect.WRITE,
-    surfaces=TERMINAL_AND_CONSOLE,
     result="phelix_core.commands.queue.answers:Planned",
 )
 def plan(request: PlanIssues, env: Environment) -> QueueWrite:
@@ -105,7 +103,7 @@ def plan(request: PlanIssues, env: Environment) -> QueueWrite:
     milestones = read_batch(json_of(request.batch, "batch"))
 
     def scope(tx: Questions) -> Scope:
-        project = the_project(tx, request.project)
+        project = scope_of(tx, request.project, None, request.workspace).project
         campaigns = tx.campaigns(project.id)
         campaign = the_campaign(tx, project, request.campaign, required=bool(campaigns))
         return Scope(project=project, campaign=campaign)

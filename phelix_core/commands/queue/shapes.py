@@ -11,6 +11,7 @@ from phelix_core.queue.model import (
     Artifact,
     Issue,
     Lease,
+    MemoryLink,
     Milestone,
     Run,
     StoredEvent,
@@ -142,6 +143,22 @@ def artifact_shape(artifact: Artifact) -> Shape:
             "metadata": stored_json(artifact.metadata) or None,
             "createdAt": iso(artifact.created_at),
             "releasedAt": time_or_none(artifact.released_at),
+        }
+    )
+
+
+def link_shape(link: MemoryLink) -> Shape:
+    """What the memory knows."""
+    return present(
+        {
+            "id": link.id,
+            "issueId": link.issue_id,
+            "runId": link.run_id,
+            "checkpointId": link.checkpoint_id,
+            "memoryKind": link.memory_kind,
+            "memoryRef": link.memory_ref,
+            "summary": link.summary,
+            "createdAt": iso(link.created_at),
         }
     )
 

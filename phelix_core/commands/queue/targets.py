@@ -4,16 +4,20 @@ from typing import Any
 
 from phelix_core.clock import iso
 from phelix_core.commands.queue.intent import Subject, Target
-from phelix_core.errors import LeaseLost
+from phelix_core.errors import LeaseLost, NotFound
 from phelix_core.queue.model import Issue, Scope
 from phelix_core.queue.store import Questions
 from phelix_core.queue.verbs.answers import present
 from phelix_core.queue.verbs.ledger import active_of, the_campaign, the_issue, the_project
 
 
-def scope_of(tx: Questions, project: str | None, campaign: str | None) -> Scope:
-    """The project that is meant, or one campaign of it."""
+def scope_of(tx: Questions, project: str | None, campaign: str | None, workspace: str | None = None) -> Scope:
+    """The project that is meant, or one campaign of it; a workspace that is named must be the project's."""
     found = the_project(tx, project)
+    if workspace is not None and not any(
+        workspace in (one.id, one.name) for one in tx.workspaces() if one.id == found.workspace_id
+    ):
+        raise NotFound("There is no such project in the workspace that is named.")
     return Scope(project=found, campaign=the_campaign(tx, found, campaign))
 
 

@@ -5,7 +5,6 @@ from typing import Any, cast
 
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.queue.fields import (
-    TERMINAL_AND_CONSOLE,
     CampaignId,
     CampaignWord,
     IfEpoch,
@@ -108,7 +107,6 @@ class ArchiveCampaign:
 @command(
     "queue promote",
     effect=Effect.WRITE,
-    surfaces=TERMINAL_AND_CONSOLE,
     result="phelix_core.commands.queue.answers:Promoted",
 )
 def promote(request: PromoteQueue, env: Environment) -> QueueWrite:
@@ -130,7 +128,6 @@ def _promotion_told(answer: Answer) -> tuple[str, ...]:
 @command(
     "queue reconcile",
     effect=Effect.WRITE,
-    surfaces=TERMINAL_AND_CONSOLE,
     result="phelix_core.commands.queue.answers:Reconciled",
     caution=FENCES,
 )
@@ -167,7 +164,6 @@ def _moved_told(answer: Answer) -> tuple[str, ...]:
 @command(
     "queue unblock",
     effect=Effect.WRITE,
-    surfaces=TERMINAL_AND_CONSOLE,
     result="phelix_core.commands.queue.answers:Moved",
     caution=FENCES,
 )
@@ -176,9 +172,7 @@ def unblock(request: UnblockIssue, env: Environment) -> QueueWrite:
     return _on_issue(unblock, request, env, verbs.unblock)
 
 
-@command(
-    "queue retry", effect=Effect.WRITE, surfaces=TERMINAL_AND_CONSOLE, result="phelix_core.commands.queue.answers:Moved"
-)
+@command("queue retry", effect=Effect.WRITE, result="phelix_core.commands.queue.answers:Moved")
 def retry(request: RetryIssue, env: Environment) -> QueueWrite:
     """Decide a retry."""
     return _on_issue(retry, request, env, verbs.retry)
@@ -187,7 +181,6 @@ def retry(request: RetryIssue, env: Environment) -> QueueWrite:
 @command(
     "queue rollback",
     effect=Effect.WRITE,
-    surfaces=TERMINAL_AND_CONSOLE,
     result="phelix_core.commands.queue.answers:RolledBack",
     caution=FENCES,
 )
@@ -220,7 +213,6 @@ def _on_campaign(own: Command, request: Any, env: Environment, verb: _CampaignVe
 @command(
     "queue drain",
     effect=Effect.WRITE,
-    surfaces=TERMINAL_AND_CONSOLE,
     result="phelix_core.commands.queue.answers:CampaignMoved",
 )
 def drain(request: DrainCampaign, env: Environment) -> QueueWrite:
@@ -231,7 +223,6 @@ def drain(request: DrainCampaign, env: Environment) -> QueueWrite:
 @command(
     "queue undrain",
     effect=Effect.WRITE,
-    surfaces=TERMINAL_AND_CONSOLE,
     result="phelix_core.commands.queue.answers:CampaignMoved",
 )
 def undrain(request: UndrainCampaign, env: Environment) -> QueueWrite:
@@ -242,7 +233,6 @@ def undrain(request: UndrainCampaign, env: Environment) -> QueueWrite:
 @command(
     "queue archive",
     effect=Effect.WRITE,
-    surfaces=TERMINAL_AND_CONSOLE,
     result="phelix_core.commands.queue.answers:CampaignMoved",
     caution=FENCES,
 )

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from phelix_core.clock import iso
 from phelix_core.queue.model import Artifact, Checkpoint, Issue, Lease, Project, Run, epoch_key
 
 if TYPE_CHECKING:  # a holder's own steps are routed nowhere
-    from phelix_core.queue.routing import Host
+    from phelix_core.queue.routing import Fit, Host
 
 Answer = dict[str, Any]
 
@@ -26,8 +26,18 @@ def stored_json(text: str) -> Any:
         return None
 
 
-def checkpoint_answer(checkpoint: Checkpoint) -> Answer:
-    """A checkpoint as payloads show it."""
+NOT_ENABLED: Final = "memory is not enabled for this session"
+
+
+def remembers(run: Run) -> bool:
+    """Whether the run began with memory."""
+    notes = stored_json(run.notes)
+    return isinstance(notes, dict) and cast("dict[str, Any]", notes).get("memory") is True
+
+
+def checkpoint_answer(checkpoint: Checkpoint, event_id: str | None = None) -> Answer:
+    """A checkpoint as payloads show it; `event_id` names the event that carries it, where the caller wrote it."""
+    told = {} if event_id is None else {"payloadEventId": event_id}
     return {
         "id": checkpoint.id,
         "runId": checkpoint.run_id,
@@ -38,7 +48,22 @@ def checkpoint_answer(checkpoint: Checkpoint) -> Answer:
         "nextStep": checkpoint.next_step,
         "artifactIds": stored_json(checkpoint.artifact_ids),
         "createdAt": iso(checkpoint.created_at),
+        **told,
     }
+
+
+def candidate_answer(issue: Issue, verdict: "Fit") -> Answer:
+    """An issue that a host may not take, with what the host misses."""
+    return present(
+        {
+            "issueId": issue.id,
+            "task": issue.task,
+            "requiredWorkloadClass": verdict.required_class,
+            "requiredHostCapabilities": list(verdict.required),
+            "missingWorkloadClass": verdict.required_class if verdict.missing_class else None,
+            "missingHostCapabilities": list(verdict.missing),
+        }
+    )
 
 
 def context_answer(
@@ -82,12 +107,14 @@ def context_answer(
             "currentTaskStatus": issue.status,
             "currentCheckpointId": checkpoint.id,
             "nextBestAction": issue.next_best_action,
-            "mem0": {
-                "enabled": False,
-                "available": False,
-                "query": issue.task,
-                "details": "memory is not enabled for this session",
-                "recalledMemories": [],
-            },
+            "mem0": present(
+                {
+                    "enabled": remembers(run),
+                    "available": False,
+                    "query": issue.task,
+                    "details": None if remembers(run) else NOT_ENABLED,
+                    "recalledMemories": [],
+                }
+            ),
         }
     )

@@ -41,7 +41,7 @@ from phelix_core.queue.policy import Policy, ranked, stored_policy
 from phelix_core.queue.routing import Host, fit, route_from
 from phelix_core.queue.store import Transaction
 from phelix_core.queue.transitions import CLAIM, RECOVERY
-from phelix_core.queue.verbs.answers import Answer, context_answer, present
+from phelix_core.queue.verbs.answers import Answer, candidate_answer, context_answer, present
 from phelix_core.queue.verbs.leases import renewal
 from phelix_core.queue.verbs.ledger import Ledger, Words, active_of, campaign_of, gate_of, the_issue
 from phelix_core.queue.verbs.reconcile import blockers, reconcile
@@ -67,6 +67,7 @@ class Ask:
     holder_started: int | None = None
     path: str = ""
     begin_input: str = "{}"
+    memory: bool = False
 
 
 def begin(ledger: Ledger, ask: Ask) -> Answer:
@@ -214,18 +215,7 @@ def _mismatch(issues: Sequence[Issue], host: Host) -> HostMismatch:
     for issue in issues:
         verdict = fit(route_from(issue.route), host)
         told.append(f"{issue.id} {verdict.told}")
-        candidates.append(
-            present(
-                {
-                    "issueId": issue.id,
-                    "task": issue.task,
-                    "requiredWorkloadClass": verdict.required_class,
-                    "requiredHostCapabilities": list(verdict.required),
-                    "missingWorkloadClass": verdict.required_class if verdict.missing_class else None,
-                    "missingHostCapabilities": list(verdict.missing),
-                }
-            )
-        )
+        candidates.append(candidate_answer(issue, verdict))
     return HostMismatch(
         f'Host "{host.name}" may take none of the issues: {"; ".join(told)}.', details={"candidates": candidates}
     )
@@ -249,7 +239,11 @@ def _run(ledger: Ledger, ask: Ask, run_id: str, issue: Issue, *, lease_id: str, 
         via=ledger.via,
         started_at=ledger.now.wall_ms,
         finished_at=None,
-        notes=json.dumps({"hostCapabilities": capabilities}, ensure_ascii=False, separators=(",", ":")),
+        notes=json.dumps(
+            {"hostCapabilities": capabilities} | ({"memory": True} if ask.memory else {}),
+            ensure_ascii=False,
+            separators=(",", ":"),
+        ),
         begin_input=ask.begin_input,
     )
 

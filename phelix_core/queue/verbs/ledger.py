@@ -70,6 +70,8 @@ class Ledger:
         self.via = tx.via
         self.touched: dict[str, Lease] = {}
         self.kept: dict[str, Lease] = {}
+        self.event_id = ""
+        """The event recorded last."""
         self._machine_run: Run | None = None
         self._machine_kind = "system"
 
@@ -193,7 +195,7 @@ class Ledger:
         if run_id is None:
             run, extra = self.machine_run(issue.project_id, issue.campaign_id)
             run_id, changes = run.id, (*extra, *changes)
-        return self.tx.record(
+        self.event_id = self.tx.record(
             Event(
                 kind=kind,
                 changes=changes,
@@ -204,6 +206,7 @@ class Ledger:
                 payload=payload,
             )
         )
+        return self.event_id
 
     # Leases
 

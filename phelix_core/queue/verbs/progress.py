@@ -19,6 +19,7 @@ from phelix_core.queue.model import (
     READY,
     RELEASED,
     Artifact,
+    Checkpoint,
     Issue,
     Lease,
     Run,
@@ -31,9 +32,14 @@ from phelix_core.queue.transitions import (
     CLOSE_STATUSES,
     require_status,
 )
-from phelix_core.queue.verbs.answers import Answer, checkpoint_answer, context_answer, present
+from phelix_core.queue.verbs import memory
+from phelix_core.queue.verbs.answers import NOT_ENABLED, Answer, checkpoint_answer, context_answer, present, remembers
 from phelix_core.queue.verbs.leases import renewal
 from phelix_core.queue.verbs.ledger import Ledger, Words, the_issue, the_project
+from phelix_core.queue.verbs.memory import NO_WISH, Wish
+
+SCORECARD = "csqr-lite-scorecard"
+"""The kind of a scorecard's artifact."""
 
 
 @frozen
@@ -43,8 +49,17 @@ class Holding:
     lease_id: str
     issue_id: str | None = None
     run_id: str | None = None
+    agent_id: str | None = None
     epoch: int | None = None
     path: str = ""
+
+
+@frozen
+class Scorecard:
+    """A scorecard that a caller hands in beside its report; `content` is its JSON."""
+
+    path: str
+    content: str
 
 
 @frozen
@@ -57,6 +72,8 @@ class Report:
     evidence: tuple[str, ...]
     title: str | None = None
     reason: str | None = None
+    memory: Wish = NO_WISH
+    scorecards: tuple[Scorecard, ...] = ()
 
 
 def held(ledger: Ledger, holding: Holding) -> tuple[Lease, Issue, Run]:
@@ -69,11 +86,12 @@ def held(ledger: Ledger, holding: Holding) -> tuple[Lease, Issue, Run]:
     matches = (
         holding.issue_id in (None, lease.issue_id)
         and holding.run_id in (None, lease.run_id)
+        and holding.agent_id in (None, lease.agent_id)
         and holding.epoch in (None, lease.epoch)
     )
     if not matches:
         raise LeaseLost(
-            "The lease is not of this issue, run and epoch: another process of the agent may have gone on with it.",
+            "The lease is not of this issue, run, agent and epoch: another process may have gone on with it.",
             details={"leaseId": lease.id, "ended": None},
         )
     run = ledger.tx.run(lease.run_id)
@@ -110,7 +128,11 @@ def require_report(report: Report, verb: str) -> None:
     require_status(report.status, CHECKPOINT_STATUSES if verb == CHECKPOINT else CLOSE_STATUSES, verb)
     missing = [
         name
-        for name, value in (("summary", report.summary), ("next", report.next_step), ("evidence", report.evidence))
+        for name, value in (
+            ("summary", report.summary),
+            ("next", report.next_step),
+            ("evidence", report.evidence or report.scorecards),
+        )
         if not value
     ]
     if missing:
@@ -136,12 +158,12 @@ def checkpoint(ledger: Ledger, holding: Holding, report: Report) -> Answer:
         if run.status != report.status:
             also = (*also, Update(table="runs", id=run.id, set={"status": report.status}))
         lease = changed(lease, **put)
-    after, point = _reported(ledger, issue, lease, run, report, verb=CHECKPOINT, also=also)
+    after, point, told = _reported(ledger, issue, lease, run, report, verb=CHECKPOINT, also=also)
     if report.status == DONE and issue.status != DONE:
         ledger.mark_opened(after)
     return {
         "context": _context(ledger, lease, after, changed(run, status=report.status), point=point, path=holding.path),
-        "checkpoint": checkpoint_answer(point),
+        **told,
     }
 
 
@@ -154,7 +176,7 @@ def close(ledger: Ledger, holding: Holding, report: Report) -> Answer:
         to, columns = ledger.landing(issue)
     status = NEEDS_RECOVERY if to == NEEDS_RECOVERY else RELEASED
     also = ledger.release(lease, "handoff" if report.status == READY else to, status=status)
-    after, point = _reported(ledger, issue, lease, run, report, verb=CLOSE, also=also, to=to, columns=columns)
+    after, point, told = _reported(ledger, issue, lease, run, report, verb=CLOSE, also=also, to=to, columns=columns)
     promoted: list[str] = []
     if to == DONE:
         ledger.acts_as("promotion")
@@ -165,7 +187,7 @@ def close(ledger: Ledger, holding: Holding, report: Report) -> Answer:
     ended = changed(run, status=to, finished_at=ledger.now.wall_ms)
     return {
         "context": _context(ledger, lease, after, ended, point=point, path=holding.path),
-        "checkpoint": checkpoint_answer(point),
+        **told,
         "releasedLease": lease.id,
         "promotedIssueIds": promoted,
     }
@@ -182,11 +204,17 @@ def _reported(
     also: tuple[Change, ...],
     to: str | None = None,
     columns: dict[str, Any] | None = None,
-) -> tuple[Issue, Any]:
+) -> tuple[Issue, Checkpoint, Answer]:
+    """Move the issue with its checkpoint; answers both, and what the answer tells of them."""
     to = to or report.status
+    cards, registered = _scorecards(ledger, issue, run, report.scorecards)
+    evidence = (*report.evidence, *cards)
+    due = memory.is_due(verb, report.status, report.memory)
+    skipped = NOT_ENABLED if due and not remembers(run) else None
     reason = (report.reason or report.summary[:200]) if to == BLOCKED else None
     more: dict[str, Any] = {"blocked_reason": reason, "next_best_action": report.next_step, **(columns or {})}
-    return ledger.move(
+    payload = {"leaseId": lease.id, "epoch": lease.epoch, "artifactIds": list(evidence)}
+    after, point = ledger.move(
         "checkpoint_payload" if verb == CHECKPOINT else "session_closed",
         issue,
         to,
@@ -194,11 +222,43 @@ def _reported(
         Words(report.title or verb, report.summary, report.next_step),
         run_id=run.id,
         lease_id=lease.id,
-        evidence=report.evidence,
-        also=also,
-        payload={"leaseId": lease.id, "epoch": lease.epoch, "artifactIds": list(report.evidence)},
+        evidence=evidence,
+        also=(*registered, *also),
+        payload=payload | present({"csqrLiteScorecardArtifactIds": cards or None, "memoryWriteSkipped": skipped}),
         **more,
     )
+    told = present(
+        {
+            "checkpoint": checkpoint_answer(point, ledger.event_id),
+            "csqrLiteScorecardArtifactIds": cards or None,
+            memory.SKIPPED: skipped,
+            memory.OUTBOX: memory.put_by(ledger, after, point, verb, report.memory) if due and not skipped else None,
+        }
+    )
+    return after, point, told
+
+
+def _scorecards(
+    ledger: Ledger, issue: Issue, run: Run, cards: tuple[Scorecard, ...]
+) -> tuple[list[str], tuple[Change, ...]]:
+    """Scorecards as artifacts, which count as evidence; they are kept, and judge nothing."""
+    rows = [
+        Artifact(
+            id=f"A-{ledger.mint()}",
+            project_id=issue.project_id,
+            campaign_id=issue.campaign_id,
+            issue_id=issue.id,
+            run_id=run.id,
+            kind=SCORECARD,
+            path=card.path,
+            status=RELEASED,
+            metadata=card.content,
+            created_at=ledger.now.wall_ms,
+            released_at=ledger.now.wall_ms,
+        )
+        for card in cards
+    ]
+    return [one.id for one in rows], tuple(insert("artifacts", one) for one in rows)
 
 
 def _context(ledger: Ledger, lease: Lease, issue: Issue, run: Run, *, point: Any, path: str) -> Answer:

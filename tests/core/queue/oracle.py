@@ -26,6 +26,8 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "checkpoints": ("id",),
     "artifacts": ("id",),
     "requests": ("project_id", "request_id"),
+    "memory_outbox": ("id",),
+    "memory_links": ("id",),
 }
 WEEK_MS = 7 * 24 * 3600 * 1000
 PRIORITIES = ["critical", "high", "medium", "low"]

@@ -1,0 +1,237 @@
+"""`queue memory sync`, and what a begin or a report has to do with the memory once it is committed.
+
+The memory is asked and told outside every transaction, within its deadline; whatever it does or fails to do, the
+verb's answer stands. Source: queue page, Memory.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final
+
+from phelix_core.checks import Help, at_least
+from phelix_core.commands.environment import Environment
+from phelix_core.commands.queue.fields import json_of
+from phelix_core.commands.registry import Effect, command
+from phelix_core.errors import InvalidArgument, PhelixError
+from phelix_core.frozen import frozen
+from phelix_core.memory.port import Keepsake, MemoryScope, MemoryUnavailable, Recalled
+from phelix_core.queue.model import QUEUED, OutboxRow
+from phelix_core.queue.store import Questions
+from phelix_core.queue.verbs import memory
+from phelix_core.queue.verbs.answers import Answer, present, stored_json
+from phelix_core.queue.verbs.ledger import Ledger, the_project
+from phelix_core.queue.verbs.memory import Wish
+from phelix_core.redaction import redact
+
+DEFAULT_RECALLS: Final = 5
+MOST_RECALLS: Final = 25
+_A_SYNC: Final = 1_000
+_BESIDE: Final = 20
+"""How many texts of others a delivery takes along."""
+
+
+@frozen
+class SyncMemory:
+    """Hand the memory what waits for it."""
+
+    limit: Annotated[int, at_least(1, 100_000), Help(f"At most so many texts ({_A_SYNC})")] = _A_SYNC
+
+
+@command(
+    "queue memory sync",
+    effect=Effect.WRITE,
+    result="phelix_core.commands.queue.answers:MemorySynced",
+)
+def sync_memory(request: SyncMemory, env: Environment) -> "MemorySync":
+    """Decide to hand over what waits."""
+    return MemorySync(request, env)
+
+
+class MemorySync:
+    """The intent to hand over what waits; which of it the memory takes is its own affair."""
+
+    def __init__(self, request: SyncMemory, env: Environment) -> None:
+        self._request = request
+        self._env = env
+
+    def plan(self) -> Any:
+        """Say what would be handed over."""
+        from phelix_core.commands.preview import FieldChange, plan_of  # noqa: PLC0415 - previews only
+
+        waiting = self._waiting()
+        changes = tuple(
+            FieldChange(field=f"text for the memory {row.id} · status", before=row.status, after="delivered")
+            for row in waiting
+        )
+        told = f"{len(waiting)} texts are offered to the memory; it may take none of them"
+        return plan_of(sync_memory, self._request, self._env, target={}, changes=changes, side_effects=(told,))
+
+    def apply(self, expect_digest: str | None) -> Answer:
+        """Hand over, one after the other."""
+        if expect_digest is not None:
+            from phelix_core.commands.preview import require_digest  # noqa: PLC0415 - guarded calls only
+
+            require_digest(expect_digest, self.plan().digest)
+        linked: list[str] = []
+        skipped: list[Answer] = []
+        for row in self._waiting():
+            ref, reason = _offer(self._env, row)
+            if ref is not None:
+                linked.append(ref)
+            else:
+                skipped.append({"checkpointId": row.checkpoint_id, "reason": reason})
+                if not linked:  # a memory that does not answer the first will not answer the rest
+                    break
+        waiting = len(self._env.queue.read(lambda tx: tx.outbox(limit=self._request.limit)))
+        return {"linkedMemoryIds": linked, "skipped": skipped, "waiting": waiting}
+
+    def _waiting(self) -> Sequence[OutboxRow]:
+        return self._env.queue.read(lambda tx: tx.outbox(limit=self._request.limit))
+
+
+def wish_of(request: Any) -> Wish:
+    """What a report says about remembering it."""
+    return Wish(
+        persist=request.memory,
+        kind=request.memory_kind,
+        content=request.memory_content,
+        metadata=_metadata(request.metadata),
+    )
+
+
+def _metadata(text: str | None) -> str:
+    from phelix_core.queue.payload import an_object, free_json, wrong  # noqa: PLC0415 - few reports carry any
+
+    if text is None:
+        return "{}"
+    value = json_of(text, "metadata")
+    if not all(isinstance(one, str) for one in an_object(value, "metadata", None).values()):
+        wrong("metadata", "expected texts by name")
+    return free_json(value, "metadata")
+
+
+def recalled(env: Environment, request: Any, context: Answer) -> Answer:
+    """The context of a begin with what the memory had to say; recorded either way."""
+    if not request.memory:
+        return context
+    query = request.memory_query or context["issueTask"]
+    found, reason = _asked(env, query, context["scope"], request.memory_limit or DEFAULT_RECALLS)
+
+    def body(tx: Any) -> None:
+        memory.note_recall(
+            Ledger(tx, env.mint), context["issueId"], context["runId"], query, count=len(found), reason=reason
+        )
+
+    try:
+        env.queue.write(body, env.surface.value)
+    except PhelixError as error:  # the claim stands; the journal alone does not know what was recalled
+        reason = reason or f"recalled, and not recorded: {error.code}"
+    told = present(
+        {
+            "enabled": True,
+            "available": not reason,
+            "query": query,
+            "details": reason,
+            "recalledMemories": [
+                present({"id": one.ref, "memory": redact(one.text), "score": one.score}) for one in found
+            ],
+        }
+    )
+    return {**context, "mem0": told}
+
+
+def _asked(env: Environment, query: str, scope: Mapping[str, str], limit: int) -> tuple[Sequence[Recalled], str | None]:
+    where = MemoryScope(
+        workspace=scope["workspace"],
+        project=scope["project"],
+        campaign=scope.get("campaign"),
+        task=scope["task"],
+    )
+    try:
+        return env.memory.recall(query, where, limit), None
+    except MemoryUnavailable as unavailable:
+        return (), redact(str(unavailable))
+
+
+def delivered(env: Environment, answer: Answer) -> Answer:
+    """The answer of a report with what became of its text; a process that lives long hands others over beside it."""
+    row_id = answer.pop(memory.OUTBOX, None)
+    if row_id is None:
+        return answer
+    if not env.delivers:
+        return {**answer, "memoryQueued": True}
+    row = env.queue.read(lambda tx: tx.outbox_row(row_id))
+    if row is None or row.status != QUEUED:
+        return answer
+    ref, reason = _offer(env, row)
+    if ref is None:
+        return {**answer, "memoryQueued": True, memory.SKIPPED: reason}
+    hand_over(env, _BESIDE)
+    return {**answer, "memoryId": ref}
+
+
+def hand_over(env: Environment, most: int) -> int:
+    """Offer the memory what waits for it, up to the first that it does not take; answers how many it took."""
+    taken = 0
+    for row in env.queue.read(lambda tx: tx.outbox(limit=most)):
+        ref, _ = _offer(env, row)
+        if ref is None:
+            break
+        taken += 1
+    return taken
+
+
+def _offer(env: Environment, row: OutboxRow) -> tuple[str | None, str | None]:
+    """Hand one text over and record it; answers the memory's reference, or why there is none."""
+    try:
+        ref = env.memory.remember(env.queue.read(lambda tx: _keepsake(tx, row)))
+    except MemoryUnavailable as unavailable:
+        reason = redact(str(unavailable))
+        _noted(env, row, None, reason)
+        return None, reason
+    _noted(env, row, ref, "")
+    return ref, None
+
+
+def _noted(env: Environment, row: OutboxRow, ref: str | None, reason: str) -> None:
+    def body(tx: Any) -> None:
+        now = tx.outbox_row(row.id)
+        if now is None or now.status != QUEUED:
+            return  # another process handed it over meanwhile; to the memory it is one
+        ledger = Ledger(tx, env.mint)
+        if ref is None:
+            memory.skip(ledger, now, reason)
+        else:
+            memory.link(ledger, now, ref)
+
+    try:
+        env.queue.write(body, env.surface.value)
+    except PhelixError:
+        return  # it stays put by, and is offered again
+
+
+def _keepsake(tx: Questions, row: OutboxRow) -> Keepsake:
+    point = tx.checkpoint(row.checkpoint_id)
+    evidence = stored_json(point.artifact_ids) if point else None
+    metadata = stored_json(row.metadata)
+    return Keepsake(
+        key=row.id,
+        kind=row.memory_kind,
+        text=row.content,
+        scope=MemoryScope(
+            workspace=the_project(tx, row.project_id).workspace_id,
+            project=row.project_id,
+            campaign=row.campaign_id,
+            task=row.issue_id,
+            run=row.run_id,
+        ),
+        checkpoint_id=row.checkpoint_id,
+        artifact_ids=tuple(str(one) for one in evidence) if isinstance(evidence, list) else (),  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        note=point.next_step if point else "",
+        metadata=metadata if isinstance(metadata, dict) else {},  # pyright: ignore[reportUnknownArgumentType]
+    )
+
+
+def require_memory(request: Any) -> None:
+    """Refuse questions to a memory that was not asked for."""
+    if not request.memory and (request.memory_query is not None or request.memory_limit is not None):
+        raise InvalidArgument("memory-query: it says what to recall; --memory asks for it.")

@@ -1,0 +1,81 @@
+"""What is wrong with a payload, as `issues`: each with its place, a code and a message, and never with the value.
+
+The codes are those that schema validators of the document's world use, so that programs that read them go on reading
+them. Source: surfaces page, JSON-driven lifecycle CLI.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final, cast
+
+from phelix_core.errors import InvalidArgument, PhelixError
+from phelix_core.redaction import redact
+
+Issue = dict[str, Any]
+
+_CODES: Final = {
+    "missing": "invalid_type",
+    "unexpected_keyword_argument": "unrecognized_keys",
+    "extra_forbidden": "unrecognized_keys",
+    "value_error": "invalid_value",
+    "literal_error": "invalid_value",
+}
+_WORDS: Final = {
+    "missing": "Required",
+    "unexpected_keyword_argument": "Unknown member",
+    "extra_forbidden": "Unknown member",
+    "string_type": "Expected text",
+    "int_type": "Expected a whole number",
+    "bool_type": "Expected true or false",
+    "tuple_type": "Expected a list",
+    "list_type": "Expected a list",
+    "dict_type": "Expected an object",
+    "dataclass_type": "Expected an object",
+}
+_SHOWN: Final = 64
+_MOST: Final = 100
+
+
+class PayloadInvalid(InvalidArgument):
+    """The payload is not a lifecycle command; nothing was written."""
+
+    def __init__(self, issues: Sequence[Issue]) -> None:
+        super().__init__(details={"issues": list(issues[:_MOST])})
+        self.issues = list(issues[:_MOST])
+
+
+def issue(code: str, path: Sequence[str | int], message: str, **more: object) -> Issue:
+    """One thing that is wrong."""
+    return {"code": code, **more, "path": [_safe(part) for part in path], "message": message}
+
+
+def issues_of(errors: Sequence[Any], before: Sequence[str | int]) -> list[Issue]:
+    """What pydantic found, with the place of the part that it looked at put before each."""
+    return [_issue(error, before) for error in errors]
+
+
+def _issue(error: Any, before: Sequence[str | int]) -> Issue:
+    kind, place = str(error["type"]), [*before, *error["loc"]]
+    code = _CODES.get(kind, "invalid_type" if kind.endswith("_type") else "invalid_value")
+    if code == "unrecognized_keys":
+        return issue(code, place[:-1], f"Unknown member {_safe(place[-1])!r}", keys=[_safe(place[-1])])
+    told = _WORDS.get(kind) or redact(str(error["msg"]).removeprefix("Value error, "))
+    return issue(code, place, f"{told[:1].upper()}{told[1:]}")
+
+
+def issues_in(error: PhelixError) -> list[Issue]:
+    """The issues that a refusal names: a payload's own, or one for each field at fault."""
+    if isinstance(error, PayloadInvalid):
+        return error.issues
+    fields = cast("dict[str, object]", error.details.get("fields") or {})
+    return [issue("invalid_value", ["input", *_parts(name)], str(reason)) for name, reason in fields.items()]
+
+
+def _parts(place: str) -> list[str | int]:
+    """The members of a place such as `milestones[2].issues[0].size`."""
+    words = place.replace("]", "").replace("[", ".").split(".")
+    return [int(word) if word.isdecimal() else word for word in words]
+
+
+def _safe(part: str | int) -> str | int:
+    """A key that somebody sent, fit to be told."""
+    return part if isinstance(part, int) else redact(part)[:_SHOWN]
