@@ -19,11 +19,11 @@ from urllib.parse import quote
 from weakref import finalize
 
 from phelix_core.clock import Clock
-from phelix_core.errors import AlreadyExists, NotFound, PhelixError
+from phelix_core.errors import NotFound, PhelixError
 from phelix_core.files import Folder, UnreadableFile, why
 from phelix_core.memory import embedding
 from phelix_core.memory.port import Keepsake, MemoryScope, MemoryUnavailable, Recalled
-from phelix_core.memory.vectors import SqliteVectors
+from phelix_core.memory.vectors import SqliteVectors, found_or_made
 from phelix_core.redaction import redact
 from phelix_core.settings import CONFIGURED_EMBEDDER, LOCAL_EMBEDDER
 from phelix_core.sqlite import DatabaseUnusable
@@ -74,8 +74,7 @@ class Mem0Memory:
     @contextmanager
     def _alone(self) -> Generator[None]:
         """Between looking for a key and keeping it, no other process keeps anything."""
-        with suppress(AlreadyExists):
-            self._folder.create(_GUARD, b"")
+        found_or_made(self._folder, _GUARD)
         with self._folder.locked(_GUARD, _LOCK):
             yield
 

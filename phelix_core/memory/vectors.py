@@ -5,6 +5,7 @@ transaction and lets go, so that a file deleted in between is an empty memory an
 embedder stay where they are and are never compared. It is derived and may be deleted at any time.
 """
 
+import os
 from array import array
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -108,8 +109,7 @@ class SqliteVectors:
     @contextmanager
     def _opened(self) -> Generator[Database]:
         """The file, made with its modes before SQLite opens it; one of a newer version is left as it is."""
-        with suppress(AlreadyExists):
-            self._folder.create(FILE, b"")
+        found_or_made(self._folder, FILE)
         db = Database(f"{self._folder.path}/{FILE}", self._clock)
         try:
             if (found := _version(db)) == 0:
@@ -121,6 +121,13 @@ class SqliteVectors:
             yield db
         finally:
             db.close()
+
+
+def found_or_made(folder: Folder, name: str) -> None:
+    """See to it that `name` is there, empty and private where it was not."""
+    if not os.path.lexists(f"{folder.path}/{name}"):
+        with suppress(AlreadyExists):
+            folder.create(name, b"")
 
 
 def _version(db: Database) -> int:

@@ -34,9 +34,15 @@ def read_source(path: str, clock: Clock) -> Source:
             raise InvalidArgument("file: there is no such file.") from None
         if isinstance(error, DatabaseRefused):
             raise FilesystemError(f"The system refused to read the file ({error}); nothing was written.") from None
-        raise QueueCorrupt(
-            f"The file is damaged, or no database ({error}); nothing was written.", hint="Import a backup of it."
-        ) from None
+        raise _damaged(str(error)) from None
+    except UnicodeDecodeError:  # a name in its schema: values are read as bytes
+        raise _damaged("a name is not text") from None
+
+
+def _damaged(told: str) -> QueueCorrupt:
+    return QueueCorrupt(
+        f"The file is damaged, or no database ({told}); nothing was written.", hint="Import a backup of it."
+    )
 
 
 def _read(path: str, clock: Clock) -> Source:

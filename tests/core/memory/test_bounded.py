@@ -138,3 +138,33 @@ def test_opening_a_memory_touches_nothing_even_where_nothing_can_be() -> None:
     memory = open_memory(Settings(data_dir="/dev/null", memory=MemorySettings()))
     with pytest.raises(MemoryUnavailable, match="folder"):
         memory.remember(KEEPSAKE)
+
+
+def test_where_no_thread_can_be_started_the_call_fails_and_the_next_one_may_succeed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(_: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    bounded = Bounded(Script(lambda: "ref-1"), LONG_S)
+    with monkeypatch.context() as full:
+        full.setattr(Thread, "start", refuse)
+        with pytest.raises(MemoryUnavailable, match="no thread can be started"):
+            bounded.remember(KEEPSAKE)
+    assert bounded.remember(KEEPSAKE) == "ref-1"
+
+
+def test_a_call_that_waits_for_its_turn_waits_no_longer_than_its_own_time() -> None:
+    held = Held()
+    bounded = Bounded(Script(held), SHORT_S)
+
+    def fail() -> None:
+        with pytest.raises(MemoryUnavailable):
+            bounded.remember(KEEPSAKE)
+
+    first = Thread(target=fail)
+    first.start()
+    assert held.begun.wait(LONG_S)
+    fail()
+    held.let_go.set()
+    first.join(LONG_S)

@@ -28,7 +28,8 @@ _PLANNED = (
 _MILESTONE_STATUS = "status TEXT NOT NULL CHECK (status IN ('pending','ready','in_progress','blocked','done','failed'))"
 SCHEMA: Mapping[str, str] = {
     "workspaces": (
-        "id TEXT PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL, created_at TEXT NOT NULL, updated_at TEXT NOT NULL"
+        "id TEXT PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL, created_at TEXT NOT NULL,"
+        " updated_at TEXT NOT NULL"
     ),
     "projects": (
         "id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL REFERENCES workspaces(id), key TEXT NOT NULL UNIQUE,"
@@ -92,7 +93,7 @@ SCHEMA: Mapping[str, str] = {
     ),
 }
 INDEXES = (
-    "CREATE UNIQUE INDEX one_active ON leases (issue_id)"
+    "CREATE UNIQUE INDEX one_active ON leases (issue_id)"  # noqa: ISC004 - one statement
     " WHERE status = 'active' AND released_at IS NULL AND issue_id IS NOT NULL",
     "CREATE INDEX issues_by_status ON issues (project_id, campaign_id, status, priority)",
 )
@@ -154,16 +155,17 @@ class Foreign:
     def issue(self, own: str, status: str = "pending", *after: str, **members: Any) -> None:
         self.add("issues", own, status=status, depends_on=list(after), task=f"do {own}", **members)
 
-    def began(self, own: str, run: str, lease: str, when: int, *, status: str = "active", **members: Any) -> None:
+    def began(
+        self, own: str, run: str, lease: str, when: int, *, status: str = "active", title: str = "claim", **members: Any
+    ) -> None:
         """What a begin leaves: run, lease, artifact, checkpoint and events; `members` are the lease's."""
         campaign = self.rows("issues")[own]["campaign_id"]
         agent = members.pop("agent_id", f"agent of {run}")
         told = {"agentId": agent, "mem0Enabled": True, "hostCapabilities": {"workloadClasses": ["code"]}}
-        members = {"expires_at": at(when + 30 * MINUTE), **members}
         self.add("runs", run, campaign_id=campaign, started_at=at(when), notes=told)
         self.add(
             "leases", lease, issue_id=own, campaign_id=campaign, agent_id=agent, status=status, acquired_at=at(when),
-            **members,
+            **{"expires_at": at(when + 30 * MINUTE), **members},
         )  # fmt: skip
         metadata = {"runId": run, "leaseId": lease, "status": "active" if status == "active" else "released"}
         artifact = f"session-artifact-{run}-001"
@@ -171,7 +173,6 @@ class Foreign:
             "artifacts", artifact, issue_id=own, campaign_id=campaign, metadata_json=metadata, created_at=at(when),
             path=f"work/{run}",
         )  # fmt: skip
-        title = "claim" if not run.startswith("RUN-again") else "recovery_claim"
         self.point(own, run, f"K-{run}", when + 1, title=title, artifacts=[artifact])
 
     def point(
@@ -256,12 +257,10 @@ def _first_campaign(made: Foreign) -> None:
     made.add("events", "V-mem", run_id="RUN-1", issue_id="I-done", kind="mem0_memory_linked", payload=linked,
              created_at=at(BEGAN + 2 * HOUR + 5))  # fmt: skip
     made.began("I-held", "RUN-2", "L-2", BEGAN + 3 * HOUR, status="recovered", released_at=at(BEGAN + 4 * HOUR))
-    made.began("I-held", "RUN-again-3", "L-3", BEGAN + 4 * HOUR, last_heartbeat_at=at(BEGAN + 5 * HOUR),
-               expires_at=at(BEGAN + 6 * HOUR), agent_id="ann")  # fmt: skip
-    made.say("UPDATE runs SET id = 'RUN-3' WHERE id = 'RUN-again-3'; "
-             "UPDATE checkpoints SET run_id = 'RUN-3' WHERE run_id = 'RUN-again-3'; "
-             "UPDATE events SET run_id = 'RUN-3' WHERE run_id = 'RUN-again-3'; "
-             "UPDATE artifacts SET metadata_json = replace(metadata_json, 'RUN-again-3', 'RUN-3')")  # fmt: skip
+    made.began(
+        "I-held", "RUN-3", "L-3", BEGAN + 4 * HOUR, title="recovery_claim", agent_id="ann",
+        last_heartbeat_at=at(BEGAN + 5 * HOUR), expires_at=at(BEGAN + 6 * HOUR),
+    )  # fmt: skip
     made.began("I-stale", "RUN-4", "L-4", BEGAN + 5 * HOUR, status="needs_recovery")
     made.point("I-stale", "RUN-4", "K-stale", BEGAN + 7 * HOUR, task_status="needs_recovery", title="needs_recovery")
 

@@ -21,6 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from phelix_core.clock import SystemClock, iso
 from phelix_core.commands.registry import load_command
 from phelix_core.commands.run import run
+from phelix_core.lifecycle.performing import perform
 from phelix_core.queue.transitions import CHECKPOINT_STATUSES, CLOSE_STATUSES
 from phelix_core.sqlite import Database
 from tests.core.queue import oracle
@@ -595,6 +596,38 @@ class Machine(RuleBasedStateMachine):
         assert campaign is not None
         was = campaign["status"]
         assert (self.act("queue archive", campaign_id=campaign["id"], reason="r")[0] == "OK") is (was != "archived")
+
+    # What is advised
+
+    @rule(host=words(sorted(HOSTS)), pick=picks)
+    def follows_the_advice(self, host: str, pick: int) -> None:
+        """What `next` suggests is carried out as it is printed, its `requires` filled in; it must succeed."""
+        campaign = self.campaign(pick, may_be_none=True)
+        own = None if campaign is None else campaign["id"]
+        classes, capabilities = HOSTS[host]
+        asked: Row = {"host": host, "workload_classes": classes, "capabilities": capabilities}
+        seq = self.seq
+        code, told = self.act("queue next", campaign=own, **asked)
+        assert (code, self.seq) == ("OK", seq), "a look changes nothing"
+        stage = told["context"]["stage"]
+        reached[f"advice {stage} {told.get('suggestedPayload', {}).get('action')}"] += 1
+        if told["action"] == "idle":
+            waiting = oracle.in_scope(self.rows, own, "needs_recovery", running=False)
+            assert not waiting, "idle past what needs recovery"
+            ready = oracle.in_scope(self.rows, own, "ready", running=True)
+            fitting = [one for one in ready if oracle.fits(one, *HOSTS[host])]
+            running = campaign is None or campaign["status"] == "active"
+            assert not (fitting and running), "idle past what this host may take"
+            return
+        payload = json.loads(json.dumps(told["suggestedPayload"]))
+        for place in told["requires"]:
+            name = place.removeprefix("input.")
+            payload["input"][name] = [{"kind": "log", "path": "p"}] if name == "artifacts" else "because"
+        performed = perform(json.dumps(payload).encode(), lambda _: self.env)
+        self.look()
+        assert performed.error is None, f"{stage}: {payload} was refused: {performed.document}"
+        if "context" in performed.document:
+            self.holds(performed.document["context"])
 
 
 def machine_settings(examples: int, steps: int = 30) -> Any:
