@@ -29,6 +29,7 @@ PROGRAMS: Final = {
     "tui": "phelix_tui.app:main",
     "completion": "phelix_core.cli.completion:main",
     "mcp serve": "phelix_core.mcp.sessions:main",
+    "mcp lifecycle": "phelix_core.mcp.lifecycle:main",
 }
 """Programs that commands start, by name: the one place that names what stands above the command line."""
 

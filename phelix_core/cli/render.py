@@ -20,6 +20,7 @@ from phelix_core.commands.saved_views import RemovedView, ViewList
 from phelix_core.commands.session import ShownSession
 from phelix_core.commands.session_listing import SessionList
 from phelix_core.commands.session_pruning import Pruned
+from phelix_core.commands.skill import SkillInstalled, SkillText
 from phelix_core.envelope import Envelope
 from phelix_core.saved_views.model import SavedView
 from phelix_core.sessions.model import ACTIVE, Session
@@ -106,8 +107,11 @@ def _session(page: Page, session: Session, _: Told) -> None:
 
 def _plan(page: Page, plan: WritePlan, _: Told) -> None:
     told = confirmation(plain(plan))
+    if plan.outcome is not None and "text" in plan.outcome:
+        page.verbatim(plan.outcome["text"])
     on = f" on {told.target}" if told.target else ""
-    page.line("Would run ", (told.action, "bold"), f"{on} in {told.data_dir}")
+    where = f" in {told.data_dir}" if told.data_dir else ""
+    page.line("Would run ", (told.action, "bold"), f"{on}{where}")
     if plan.outcome is not None and "generatedMilestones" in plan.outcome:
         from phelix_core.cli.queue_pages import draw_graph  # noqa: PLC0415 - plans of the queue only
 
@@ -172,6 +176,15 @@ def _snippet(page: Page, result: HostSnippet, _: Told) -> None:
     page.verbatim(result.snippet)
 
 
+def _skill(page: Page, result: SkillText, _: Told) -> None:
+    page.verbatim(result.text)
+
+
+def _installed(page: Page, result: SkillInstalled, _: Told) -> None:
+    word = "was there already" if result.outcome == "unchanged" else f"is {result.outcome}"
+    page.line(f"The skill for {result.host} {word}: {visible(result.path)}")
+
+
 _DRAWN: Final[dict[type, Callable[[Page, Any, Told], None]]] = {
     SessionList: _list,
     ShownSession: _session_page,
@@ -184,4 +197,6 @@ _DRAWN: Final[dict[type, Callable[[Page, Any, Told], None]]] = {
     SavedView: _view,
     RemovedView: _removed_view,
     HostSnippet: _snippet,
+    SkillText: _skill,
+    SkillInstalled: _installed,
 }

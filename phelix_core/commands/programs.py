@@ -35,6 +35,13 @@ class ServeSessions:
     read_only: Annotated[bool, Help("Refuse every change, in the core")] = False
 
 
+@frozen
+class ServeLifecycle:
+    """Serve the lifecycle's tools to an agent's host, as an MCP server on standard input and output."""
+
+    read_only: Annotated[bool, Help("Refuse every change, in the core")] = False
+
+
 @command("tui", effect=Effect.PROGRAM, surfaces=_CLI_ONLY)
 def tui(request: OpenConsole, env: Environment) -> None:
     """Started by the command line."""
@@ -52,4 +59,14 @@ def completion(request: PrintCompletion, env: Environment) -> None:
     caution="`phelix mcp config` prints what a host needs to start it.",
 )
 def mcp_serve(request: ServeSessions, env: Environment) -> None:
+    """Started by the command line."""
+
+
+@command(
+    "mcp lifecycle",
+    effect=Effect.PROGRAM,
+    surfaces=_CLI_ONLY,
+    caution="`phelix mcp config --server lifecycle` prints what a host needs to start it.",
+)
+def mcp_lifecycle(request: ServeLifecycle, env: Environment) -> None:
     """Started by the command line."""

@@ -62,11 +62,13 @@ CATALOGUE: Mapping[str, str] = {
     "view show": "phelix_core.commands.saved_views:show_view",
     "view remove": "phelix_core.commands.saved_views:remove_view",
     "demo": "phelix_core.commands.demo:write_demo",
+    "skill": "phelix_core.commands.skill:skill",
     "doctor": "phelix_core.commands.doctor:doctor",
     "schema": "phelix_core.commands.schema:show_schema",
     "tui": "phelix_core.commands.programs:tui",
     "completion": "phelix_core.commands.programs:completion",
     "mcp serve": "phelix_core.commands.programs:mcp_serve",
+    "mcp lifecycle": "phelix_core.commands.programs:mcp_lifecycle",
     "mcp config": "phelix_core.commands.mcp_config:mcp_config",
 }
 

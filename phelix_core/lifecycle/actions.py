@@ -33,8 +33,9 @@ class Action:
 
     def raw(self, given: Any) -> Raw:
         """The raw request of the command."""
-        filled = {
-            name: source(given) if callable(source) else getattr(given, source) for name, source in self.fills.items()
+        filled = {  # a surface may not carry a member, and its input then has none
+            name: source(given) if callable(source) else getattr(given, source, None)
+            for name, source in self.fills.items()
         }
         return {name: value for name, value in filled.items() if value not in (None, ())} | dict(self.always or {})
 

@@ -7,6 +7,7 @@ Exit status: 0 after the end of input, 130 and 143 after the signals, 1 where th
 """
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -69,7 +70,9 @@ def serve(tools: Sequence[Tool], *, name: str, title: str, instructions: str, to
         return await _Connection(wire, calls).run(_server(tools, calls, name, title, instructions))
 
     with taken() as wire:
-        return anyio.run(served, wire)
+        status = anyio.run(served, wire)
+    gc.freeze()  # a last look of the collector at all that the SDK imports would take most of the time left to end
+    return status
 
 
 def _silence_the_sdk() -> None:

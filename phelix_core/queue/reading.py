@@ -4,6 +4,7 @@ Partial indexes answer them, one a question (schema.sql); what is few is ordered
 costs the engine more than a look. Source: queue page, Store; speed page, facts.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final, TypeVar, cast
@@ -304,6 +305,13 @@ class Reading:
 
     def outbox_row(self, row_id: str) -> OutboxRow | None:
         return self._one(OutboxRow, "WHERE id = ?", [row_id]) if self._has_memory() else None
+
+    def known(self, table: str, columns: Sequence[str], ids: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+        if not ids or (table == _TABLES[MemoryLink] and not self._has_memory()):
+            return {}
+        sql = f"SELECT id, {', '.join(columns)} FROM {table} WHERE id IN (SELECT value FROM json_each(?))"
+        found = self._db.ask(sql, [json.dumps(list(ids))])
+        return {row[0]: dict(zip(columns, row[1:], strict=True)) for row in found}
 
     def _has_memory(self) -> bool:
         return bool(self._db.ask("PRAGMA user_version")[0][0] >= _WITH_MEMORY)

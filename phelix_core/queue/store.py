@@ -234,6 +234,12 @@ class Questions(Protocol):
         """How many checkpoints and events an issue has, counted up to `at_most`."""
         ...
 
+    # What an import asks
+
+    def known(self, table: str, columns: Sequence[str], ids: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+        """These columns of the rows of a table that have one of these ids."""
+        ...
+
     # What a live view asks
 
     def board_issues(self, ids: Sequence[str] | None) -> list[BoardIssue]:
@@ -305,10 +311,6 @@ class Transaction(Questions, Protocol):
 
     def unknown_milestones(self, project_id: str, ids: Sequence[str]) -> list[str]:
         """Those of `ids` that are no milestone of the project."""
-        ...
-
-    def known(self, table: str, columns: Sequence[str], ids: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
-        """These columns of the rows of a table that have one of these ids."""
         ...
 
     def answered(self, project_id: str, request_id: str) -> tuple[str, str, str] | None:

@@ -158,11 +158,6 @@ class Writing(Reading):
         found = self._db.ask(sql, [project_id, request_id])
         return cast("tuple[str, str, str]", found[0]) if found else None
 
-    def known(self, table: str, columns: Sequence[str], ids: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
-        sql = f"SELECT id, {', '.join(columns)} FROM {table} WHERE id IN (SELECT value FROM json_each(?))"
-        found = self._db.ask(sql, [_compact(list(ids))]) if ids else ()
-        return {row[0]: dict(zip(columns, row[1:], strict=True)) for row in found}
-
 
 _MANY: Final = 32
 """Fewer changes are not looked at for what they have in common."""

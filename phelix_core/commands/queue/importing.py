@@ -9,12 +9,15 @@ from phelix_core.commands.environment import Environment
 from phelix_core.commands.queue.fields import NOT_EMPTY
 from phelix_core.commands.queue.intent import QueueWrite, Subject
 from phelix_core.commands.registry import Effect, command
-from phelix_core.errors import InvalidArgument
+from phelix_core.errors import InvalidArgument, NotFound
 from phelix_core.frozen import changed, frozen
 from phelix_core.queue.foreign import read_source
+from phelix_core.queue.importing.batch import batch_of
+from phelix_core.queue.importing.source import Source
+from phelix_core.queue.importing.taking import NOTHING_KNOWN, Known
 from phelix_core.queue.store import Recorded
 from phelix_core.queue.verbs.answers import Answer
-from phelix_core.queue.verbs.importing import import_database
+from phelix_core.queue.verbs.importing import import_database, known_of
 from phelix_core.queue.verbs.ledger import Ledger
 from phelix_core.redaction import redact
 
@@ -44,11 +47,12 @@ def import_queue(request: ImportQueue, env: Environment) -> "ImportWrite":
     path = os.path.abspath(request.file)
     _require_another(path, env.queue.path)
     source = read_source(path, env.clock)
+    batch = batch_of(source, _known(source, env), env.clock.now_ms())
     return ImportWrite(
         import_queue,
         request,
         env,
-        lambda ledger: import_database(ledger, source),
+        lambda ledger: import_database(ledger, source, batch),
         target=lambda _: Subject(target={"file": redact(path)}),
         effects=_notes,
         creates=True,
@@ -62,6 +66,13 @@ def _require_another(path: str, queue: str) -> None:
         return
     if same:
         raise InvalidArgument("file: it is the queue's own file.", hint="--queue names the queue to import it into.")
+
+
+def _known(source: Source, env: Environment) -> Known:
+    try:
+        return env.queue.read(lambda tx: known_of(tx, source))
+    except NotFound:
+        return NOTHING_KNOWN
 
 
 def _notes(answer: Answer) -> tuple[str, ...]:

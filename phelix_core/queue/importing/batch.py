@@ -5,7 +5,7 @@ ours for each of the file's, under its id. A checkpoint stands in the event that
 rebuilds every row, and an issue's story reads as it was written.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from phelix_core.frozen import frozen
@@ -31,19 +31,20 @@ _IN_ANSWERS: Final = {"memory_links": "memoryLinks"}
 
 @frozen
 class Batch:
-    """What an import comes to."""
+    """What an import comes to, beside what the queue was known to hold."""
 
+    known: Known
     events: tuple[Event, ...]
     answer: Mapping[str, Any]
 
 
-def batch_of(source: Source, known: Known, *, is_done: Callable[[str], bool], now_ms: int) -> Batch:
-    """Rows, events and report of a database, beside what the queue holds already."""
+def batch_of(source: Source, known: Known, now_ms: int) -> Batch:
+    """Rows, events and report of a database."""
     taking = Taking(source, known)
     taking.take()
-    milestones, issues = settle(taking, is_done, now_ms)
+    milestones, issues = settle(taking, now_ms)
     events = (*_scopes(taking), *_edges(taking, milestones, issues), *_history(taking))
-    return Batch(events=events, answer=_answer(taking))
+    return Batch(known=known, events=events, answer=_answer(taking))
 
 
 def _scopes(taking: Taking) -> Iterator[Event]:

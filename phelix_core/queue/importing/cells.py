@@ -38,6 +38,7 @@ class Cells:
     def __init__(self, row: Mapping[str, Cell]) -> None:
         self._row = row
         self.notes: list[str] = []
+        self._own: str | None = None
 
     def is_set(self, name: str) -> bool:
         """Whether the row holds anything there."""
@@ -61,6 +62,8 @@ class Cells:
 
     def key(self) -> str:
         """The row's own id, which must be one that a command can name."""
+        if self._own is not None:
+            return self._own
         own = self._exact("id")
         if not own:
             raise Unfit("id: expected text")
@@ -68,6 +71,7 @@ class Cells:
             raise Unfit(f"id: over the cap of {WORD_CAP} bytes, so that no command could name it")
         if redact(own) != own:
             raise Unfit("id: it looks like a secret, and hidden it would be another id")
+        self._own = own
         return own
 
     def reference(self, name: str) -> str:

@@ -5,7 +5,7 @@ kept blocked, and an operator's `unblock` decides. A ready issue before a closed
 one lease of an issue stays active; what reconcile finds later, reconcile records.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from phelix_core.frozen import changed, frozen
@@ -44,17 +44,14 @@ class Gates:
     never: Mapping[str, str]
 
 
-def settle(taking: Taking, is_done: Callable[[str], bool], now_ms: int) -> tuple[Gates, Gates]:
-    """Finish the rows that were taken; answers the gates of milestones and of issues.
-
-    `is_done` says of a milestone that the queue holds already whether it opens what is behind it.
-    """
+def settle(taking: Taking, now_ms: int) -> tuple[Gates, Gates]:
+    """Finish the rows that were taken; answers the gates of milestones and of issues."""
     points = _by_issue(taking.new["checkpoints"].values())
     _hold(taking, points, now_ms)
     _bind(taking, points)
     milestones, issues = _gates(taking, "milestones"), _gates(taking, "issues")
     _place_milestones(taking)
-    _place_issues(taking, Waiting(taking, milestones, issues, is_done), points, now_ms)
+    _place_issues(taking, Waiting(taking, milestones, issues), points, now_ms)
     _cite(taking)
     return milestones, issues
 
@@ -223,11 +220,10 @@ def _place_issues(taking: Taking, waiting: "Waiting", points: Mapping[str, list[
 class Waiting:
     """What issues wait for, by the statuses that the file and the queue tell."""
 
-    def __init__(self, taking: Taking, milestones: Gates, issues: Gates, is_done: Callable[[str], bool]) -> None:
+    def __init__(self, taking: Taking, milestones: Gates, issues: Gates) -> None:
         self._taking = taking
         self._milestones = milestones
         self._issues = issues
-        self._is_done = is_done
         self._statuses: dict[str, str] = {own: issue.status for own, issue in taking.new["issues"].items()}
         self._members: dict[str, set[str]] = {}
         for issue in taking.new["issues"].values():
@@ -255,7 +251,7 @@ class Waiting:
 
     def _opens(self, milestone_id: str) -> bool:
         if milestone_id in self._taking.old["milestones"]:
-            return self._is_done(milestone_id)
+            return milestone_id in self._taking.known.done
         return self._members.get(milestone_id) == {DONE}
 
     def _status(self, issue_id: str) -> str:

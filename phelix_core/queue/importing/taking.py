@@ -80,11 +80,21 @@ class Misfit:
 
 @frozen
 class Known:
-    """What the queue holds already: rows under the ids of the file, keys of projects, names of campaigns."""
+    """What the queue holds already: rows under ids of the file, and keys and names that are given.
+
+    `done` are those of its milestones that open what is behind them.
+    """
 
     rows: Mapping[str, Mapping[str, Mapping[str, Any]]]
+    done: frozenset[str]
     keys: frozenset[str]
     names: frozenset[tuple[str, str]]
+
+
+NOTHING_KNOWN: Final = Known(
+    rows={table: {} for table in COLUMNS}, done=frozenset(), keys=frozenset(), names=frozenset()
+)
+"""A queue that is not there yet."""
 
 
 @frozen
@@ -115,7 +125,7 @@ class Taking:
         self.misfits: list[Misfit] = []
         self.needs: dict[str, dict[str, tuple[str, ...] | None]] = {"milestones": {}, "issues": {}}
         self.holds: list[tuple[str, str]] = []
-        self._known = known
+        self.known = known
         self._keys = set(known.keys)
         self._names = set(known.names)
         self._place = 0
@@ -173,7 +183,7 @@ class Taking:
                 self.note(table, own, note)
 
     def _is_known(self, table: str, own: str, model: object) -> bool:
-        held = self._known.rows[table].get(own)
+        held = self.known.rows[table].get(own)
         if held is None:
             return False
         if any(getattr(model, name) != held[name] for name in IDENTITY[table]):

@@ -4,17 +4,18 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phelix_core.checks import Surface
 from phelix_core.clock import from_iso
-from phelix_core.commands.registry import load_command
+from phelix_core.commands.registry import load_command, validate
 from phelix_core.commands.run import run
 from phelix_core.queue.importing.graph import on_a_cycle
 from phelix_core.queue.importing.source import COLUMNS
@@ -251,6 +252,16 @@ def test_what_has_gone_on_here_since_stays_as_it_is(desk: Desk, theirs: Path) ->
     assert [row for row in after["issues"] if row[0] != "I-late"] == content["issues"]
     assert after["leases"] == content["leases"]
     assert desk.one("SELECT promotable FROM issues WHERE id = 'I-late'") == 0
+
+
+def test_a_queue_that_changes_while_the_file_is_read_is_looked_at_again(desk: Desk, theirs: Path) -> None:
+    made = as_agents_left_it(theirs / "their.db")
+    command = load_command("queue import")
+    intent: Any = command(validate(command, {"file": str(made.path)}, Surface.CLI), desk.env)
+    first = Desk(desk.data_dir, desk.clock)
+    answer = brought(first, made)
+    first.env.queue.close()
+    assert intent.apply(None)["alreadyThere"] == answer["imported"]
 
 
 def test_rows_that_stand_only_in_the_log_come_in_and_only_an_index_is_left_beside_it(desk: Desk, theirs: Path) -> None:
@@ -643,6 +654,73 @@ def test_an_edge_lies_on_a_cycle_iff_its_end_leads_back(edges: dict[str, list[st
 
     expected = {(one, to) for one, needed in edges.items() for to in needed if leads(to, one)}
     assert on_a_cycle(edges) == expected
+
+
+VALUES: list[Any] = [
+    None, b"\xff\x00", 7, 1.5, "", "\0", "x" * 20_000, "[]", "{}", "null", "[1]", '["I-done", "\\u0000"]', '{"a": NaN}',
+    "9999-12-31T23:59:59.999Z", "1969-01-01T00:00:00Z", "2026-01-01", "active", "done", "I-done", "C-2", "P-1", "W-1",
+    "M-2", "RUN-3", "L-3", "é" * 100, "[" * 200, '{"runId": "RUN-1", "leaseId": "L-4", "status": "active"}',
+    '{"checkpointId": "K-end", "memoryId": [1]}', "0001-01-01T00:00:00Z", "9" * 30,
+]  # fmt: skip
+CELLS = [(table, name) for table, names in COLUMNS.items() for name in names]
+
+
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Made once; each example damages a copy."""
+    return as_agents_left_it(tmp_path_factory.mktemp("pristine") / "their.db").path
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.sampled_from(CELLS), st.integers(0, 12), st.sampled_from(VALUES)), min_size=1, max_size=6))
+def test_whatever_stands_in_its_cells_the_queue_is_sound_and_importing_again_changes_nothing(
+    pristine: Path, damage: list[tuple[tuple[str, str], int, Any]]
+) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "their.db"
+        path.write_bytes(pristine.read_bytes())
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("PRAGMA ignore_check_constraints=ON")
+            for (table, name), place, value in damage:
+                with suppress(sqlite3.IntegrityError):
+                    where = f"rowid = (SELECT rowid FROM {table} LIMIT 1 OFFSET {place})"
+                    db.execute(f"UPDATE {table} SET {name} = ? WHERE {where}", [value])
+            db.commit()
+        desk = Desk(Path(folder) / "data", FixedClock())
+        answer = desk.do("import", file=str(path))
+        content = desk.content()
+        again = desk.do("import", file=str(path))
+        assert (again["imported"], again["alreadyThere"]) == (NOTHING, answer["imported"])
+        assert desk.content() == content
+        for (project,) in desk.ask("SELECT id FROM projects"):
+            desk.do("reconcile", project=project)
+            desk.do("promote", project=project)
+        for (issue,) in desk.ask("SELECT id FROM issues"):
+            desk.do("show", issue_id=issue)
+        desk.require_replay()
+        desk.env.queue.close()
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.integers(0, 2**17), st.integers(0, 255)), min_size=1, max_size=20))
+def test_whatever_bytes_are_damaged_it_is_refused_by_code_or_comes_in_soundly(
+    pristine: Path, damage: list[tuple[int, int]]
+) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "their.db"
+        data = bytearray(pristine.read_bytes())
+        for place, value in damage:
+            data[place % (len(data) if place % 3 else 100)] = value
+        path.write_bytes(data)
+        desk = Desk(Path(folder) / "data", FixedClock())
+        envelope = desk.run("import", {"file": str(path)})
+        assert path.read_bytes() == data
+        if envelope.error is None:
+            desk.require_replay()
+        else:
+            assert envelope.error.code in {"QUEUE_CORRUPT", "QUEUE_INCOMPATIBLE"}
+            assert not desk.data_dir.exists()
+        desk.env.queue.close()
 
 
 def test_a_chain_of_many_thousand_issues_comes_in(desk: Desk, small: Foreign) -> None:
