@@ -76,6 +76,8 @@ class Database:
             return cast("list[Row]", self._connection.execute(sql, values).fetchall())
         except apsw.BusyError:
             raise StoreBusy from None
+        except UnicodeDecodeError:
+            raise DatabaseUnusable("a text in it is not UTF-8") from None
         except apsw.Error as error:
             raise _unusable(error) from None
 

@@ -16,9 +16,9 @@ from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
 from phelix_core.checks import Surface
-from phelix_core.cli.main import unforeseen
 from phelix_core.clock import Clock
 from phelix_core.commands.environment import Environment, open_environment
+from phelix_core.commands.faults import unforeseen
 from phelix_core.commands.programs import OpenConsole
 from phelix_core.errors import InvalidArgument
 from phelix_core.settings import Settings

@@ -9,9 +9,9 @@ import os
 from collections.abc import Mapping
 from typing import Any, cast
 
-from phelix_core.cli.main import unforeseen
 from phelix_core.clock import Moment, moment_of
 from phelix_core.commands.environment import Environment
+from phelix_core.commands.faults import unforeseen
 from phelix_core.commands.registry import load_command
 from phelix_core.commands.run import run
 from phelix_core.commands.session import ShownSession

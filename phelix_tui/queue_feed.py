@@ -13,9 +13,9 @@ from typing import Final
 
 from textual.message import Message
 
-from phelix_core.cli.main import unforeseen
 from phelix_core.clock import moment_of
 from phelix_core.commands.environment import Environment
+from phelix_core.commands.faults import unforeseen
 from phelix_core.commands.registry import load_command
 from phelix_core.commands.run import run
 from phelix_core.errors import NotFound, PhelixError

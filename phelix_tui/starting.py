@@ -19,8 +19,8 @@ from rich.cells import cell_len
 from textual.pilot import Pilot
 
 from phelix_core.checks import Surface
-from phelix_core.cli.main import unforeseen
 from phelix_core.commands.environment import open_environment
+from phelix_core.commands.faults import unforeseen
 from phelix_core.commands.programs import OpenConsole
 from phelix_core.errors import FilesystemError, InternalError
 from phelix_core.files import why

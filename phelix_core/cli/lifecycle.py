@@ -6,19 +6,20 @@ surfaces page, JSON-driven lifecycle CLI.
 
 import argparse
 import os
-import stat
 import sys
 from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from phelix_core import VERSION
 from phelix_core.checks import Surface
+from phelix_core.cli.options import named_file
+from phelix_core.cli.streams import Unheard, answering, let_go, require_streams
 from phelix_core.commands.environment import Environment, open_environment
 from phelix_core.commands.faults import unforeseen
-from phelix_core.errors import Cancelled, InvalidArgument, PhelixError
+from phelix_core.errors import Cancelled, FilesystemError, InvalidArgument, PhelixError
 from phelix_core.files import why
 from phelix_core.lifecycle.actions import ACTIONS
-from phelix_core.lifecycle.performing import PAYLOAD_CAP, Performed, perform, refusal
+from phelix_core.lifecycle.performing import PAYLOAD_CAP, Performed, perform
 from phelix_core.settings import load_settings
 from phelix_core.strictjson import dumps
 
@@ -40,6 +41,7 @@ def start() -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Carry one payload out; answers the exit status."""
+    require_streams()
     try:
         return _answered(_performed(sys.argv[1:] if argv is None else list(argv)))
     except PhelixError as error:
@@ -47,9 +49,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         _answered(Performed(error=Cancelled()))
         return _INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _FAILED
+    except Unheard as unheard:
+        let_go(sys.stdout)
+        told = FilesystemError(f"The answer could not be written: {why(unheard.reason)}.")
+        return _FAILED if isinstance(unheard.reason, BrokenPipeError) else _answered(Performed(error=told))
     except Exception as error:  # noqa: BLE001 - the process's edge: nothing unforeseen may end in a traceback
         return _answered(Performed(error=unforeseen(error)))
 
@@ -83,21 +86,18 @@ def _options() -> argparse.ArgumentParser:
 def _payload(path: str | None) -> bytes:
     if path in (None, "-"):
         return sys.stdin.buffer.read(PAYLOAD_CAP + 1)
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise InvalidArgument("input: not a regular file.", hint="Send it on standard input.")
-            return file.read(PAYLOAD_CAP + 1)
-    except (OSError, ValueError) as error:
-        raise InvalidArgument(f"input: the file cannot be read: {why(error)}.") from None
+    return named_file(path, "input", PAYLOAD_CAP)
 
 
 def _answered(performed: Performed) -> int:
-    if performed.error is not None:
-        sys.stderr.buffer.write((dumps(refusal(performed.error)) + "\n").encode("utf-8", "replace"))
+    text = (dumps(performed.document) + "\n").encode("utf-8", "replace")
+    if performed.error is None:
+        with answering():
+            sys.stdout.buffer.write(text)
+        return 0
+    try:
+        sys.stderr.buffer.write(text)
         sys.stderr.flush()
-        return _FAILED
-    sys.stdout.buffer.write((dumps(performed.document) + "\n").encode("utf-8", "replace"))
-    sys.stdout.flush()
-    return 0
+    except OSError:  # nobody can be told; the exit status still says it
+        let_go(sys.stderr)
+    return _FAILED

@@ -7,13 +7,13 @@ Envelope.
 
 import os
 import sys
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
-from typing import Final, TextIO
+from collections.abc import Sequence
+from typing import Final
 
 from phelix_core import VERSION
 from phelix_core.checks import Surface
 from phelix_core.cli.options import Call, HelpAsked, parse, wants_json
+from phelix_core.cli.streams import Unheard, answering, let_go, require_streams
 from phelix_core.commands.environment import open_environment
 from phelix_core.commands.faults import unforeseen
 from phelix_core.commands.registry import Effect, validate
@@ -45,52 +45,25 @@ class Interrupted(Cancelled):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; answers the exit status."""
     argv = list(sys.argv[1:] if argv is None else argv)
-    _require_streams()
+    require_streams()
     try:
         return _answer(argv)
     except Unheard as unheard:
-        _let_go(sys.stdout)
+        let_go(sys.stdout)
         if not isinstance(unheard.reason, BrokenPipeError):
             _tell(Envelope(error=FilesystemError(f"The answer could not be written: {why(unheard.reason)}.")))
         return 1
 
 
-class Unheard(Exception):
-    """Standard output refused the answer: its reader has gone, or its disk is full."""
-
-    def __init__(self, reason: OSError) -> None:
-        super().__init__()
-        self.reason = reason
-
-
-@contextmanager
-def _answering() -> Generator[None]:
-    """Write to stdout inside; what it refuses is told apart from faults of the command."""
-    try:
-        yield
-        sys.stdout.flush()
-    except OSError as error:
-        raise Unheard(error) from None
-
-
-def _require_streams() -> None:
-    """Stand an empty stream in for each that the caller closed, so that no record is opened under its number."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for the process's life
-    if reconfigure := getattr(sys.stdout, "reconfigure", None):
-        reconfigure(errors="replace")  # a person's locale may lack a glyph
-
-
 def _answer(argv: list[str]) -> int:
     if argv[:1] in (["--version"], ["-V"]):
-        with _answering():
+        with answering():
             print(f"phelix {VERSION}")
         return 0
     try:
         return _called(parse(argv))
     except HelpAsked as asked:
-        with _answering():
+        with answering():
             print(asked, end="")
         return 0
     except PhelixError as error:
@@ -112,14 +85,14 @@ def _called(call: Call) -> int:
         request = validate(call.command, call.raw, Surface.CLI)
         named = settings.theme and redact(settings.theme)  # one that is not there is told by its name
         status = _start(PROGRAMS[call.command.name])(request, changed(settings, theme=named))
-        with _answering():
+        with answering():
             return status
     env = open_environment(settings, Surface.CLI, progress=_tell_progress if _is_watched() else None)
     envelope = run(call.command, call.raw, env, dry_run=call.dry_run, expect_digest=call.expect_digest)
     if envelope.error is None and not call.json:
         from phelix_core.cli.render import print_result  # noqa: PLC0415 - a JSON answer needs no rendering
 
-        with _answering():
+        with answering():
             print_result(envelope.result, call, settings)
         return envelope.exit_code
     return _print(envelope, as_json=call.json, no_color=call.no_color)
@@ -147,7 +120,7 @@ def _print(envelope: Envelope, *, as_json: bool, no_color: bool = False) -> int:
     """The envelope to stdout where JSON was asked for, the human account of a failure to stderr."""
     if as_json:
         # JSON is UTF-8 in any locale, and strict readers take no surrogates: a word that is not text shows "?".
-        with _answering():
+        with answering():
             sys.stdout.buffer.write(envelope.json().encode("utf-8", "replace"))
     if envelope.error is not None:
         _tell(envelope, no_color=no_color)
@@ -162,9 +135,4 @@ def _tell(envelope: Envelope, *, no_color: bool = False) -> None:
         print_error(envelope, no_color=no_color)
         sys.stderr.flush()
     except OSError:
-        _let_go(sys.stderr)
-
-
-def _let_go(stream: TextIO) -> None:
-    """Keep the interpreter from complaining about `stream` while it flushes on the way out."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        let_go(sys.stderr)

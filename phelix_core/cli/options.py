@@ -192,7 +192,8 @@ class _Stdin:
     def fill(self, field: Field, value: object) -> object:
         """`value`, or what stands on standard input where it is `-`; one trailing newline is dropped."""
         if field.file_cap is not None and value != "-":
-            return _text_of(_file(str(value), field), field.option.lstrip("-"), field.file_cap)
+            where = field.name if field.positional else field.option.lstrip("-")
+            return _text_of(named_file(str(value), where, field.file_cap), field.option.lstrip("-"), field.file_cap)
         if value != "-" or field.kind is not str:
             return value
         if self._taken:
@@ -211,15 +212,14 @@ def _text_of(data: bytes, where: str, cap: int) -> str:
         raise InvalidArgument(f"{where} is not UTF-8.") from None
 
 
-def _file(path: str, field: Field) -> bytes:
-    """What a named file holds; one that might keep the reader waiting is refused."""
-    where = field.name if field.positional else field.option.lstrip("-")
+def named_file(path: str, where: str, cap: int) -> bytes:
+    """What a named file holds, a byte over `cap` at most; one that might keep the reader waiting is refused."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise InvalidArgument(f"{where}: not a regular file.", hint="Send it on standard input, as `-`.")
-            return file.read((field.file_cap or 0) + 1)
+            return file.read(cap + 1)
     except (OSError, ValueError) as error:
         raise InvalidArgument(f"{where}: the file cannot be read: {why(error)}.") from None
 

@@ -17,6 +17,7 @@ PLANS: Final = tuple(f"pln_{number:016x}" for number in range(1, 4))
 OPERATIONS: Final = tuple(f"op_{number:016x}" for number in range(1, 4))
 DEPLOYMENTS: Final = tuple(f"dep-{number:x}" for number in range(1, 9))
 CLOSERS: Final = {"complete": "completed", "fail": "failed"}
+_MANY: Final = ("plans", "operations", "deployments")
 LONG, SHORT = "Roll out the search service", "Rotate the certificates"
 
 
@@ -32,8 +33,9 @@ class Call:
         """The words for the command line."""
         words = ["session", self.verb, *([] if self.verb == "create" else [ids[self.title]])]
         for name, given in self.arguments({}).items():
-            values = given if isinstance(given, list) else [given]
-            words += [f"--{name.rstrip('s') if isinstance(given, list) else name}={value}" for value in values]
+            many = name in _MANY
+            option = f"--{name.removesuffix('s') if many else name}"
+            words += [f"{option}={value}" for value in (given if many else [given])]
         return [*words, "--json"]
 
     def arguments(self, ids: Mapping[str, str]) -> dict[str, Any]:
@@ -69,7 +71,7 @@ def work(seed: int) -> list[Call]:
     for number in range(5):
         linked = {
             kind: random.sample(known, random.randint(1, 3))
-            for kind, known in (("plans", PLANS), ("operations", OPERATIONS), ("deployments", DEPLOYMENTS))
+            for kind, known in zip(_MANY, (PLANS, OPERATIONS, DEPLOYMENTS), strict=True)
             if random.random() < 0.5
         }
         words = {"step": f"step {number}", "note": f"{random.randrange(100)} %"}
@@ -93,10 +95,7 @@ def _after(before: Story | None, call: Call) -> Story:
     if before is None:
         assert call.verb == "create"
         return Story("active", 1, history=("created",))
-    links = {
-        kind: tuple(dict.fromkeys((*getattr(before, kind), *call.given.get(kind, ()))))
-        for kind in ("plans", "operations", "deployments")
-    }
+    links = {kind: tuple(dict.fromkeys((*getattr(before, kind), *call.given.get(kind, ())))) for kind in _MANY}
     after = replace(before, rev=before.rev + 1, **links)
     if call.verb == "checkpoint":
         words = {name: call.given.get(name) for name in ("step", "note")}

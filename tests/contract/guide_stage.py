@@ -3,7 +3,7 @@
 import os
 import select
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -92,7 +92,7 @@ class Meeting:
 
 
 @contextmanager
-def meeting(scratch: Path) -> Iterator[Meeting]:
+def meeting(scratch: Path) -> Generator[Meeting]:
     """A place to meet, taken away at the end."""
     place = Meeting(scratch)
     try:

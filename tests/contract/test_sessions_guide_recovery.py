@@ -1,5 +1,6 @@
 """The guide's recovery: whoever comes after an agent that was killed, at whatever point, recovers by reading alone."""
 
+import json
 import os
 import signal
 import subprocess
@@ -120,7 +121,7 @@ def goes_on(phelix: Phelix, calls: list[Call], acknowledged: int, scratch: Path)
     return done
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(12))
 def test_an_agent_killed_amid_a_call_left_what_was_acknowledged_or_that_call_as_well(
     phelix: Phelix, data_dir: Path, tmp_path: Path, seed: int
 ) -> None:
@@ -132,7 +133,7 @@ def test_an_agent_killed_amid_a_call_left_what_was_acknowledged_or_that_call_as_
     assert done == acknowledged + 1 or what != "end", "whoever has answered has stored"
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(6))
 def test_an_agent_killed_whenever_it_has_said_something_left_no_less_than_it_said(
     phelix: Phelix, data_dir: Path, tmp_path: Path, seed: int
 ) -> None:
@@ -153,7 +154,7 @@ def test_an_agent_killed_whenever_it_has_said_something_left_no_less_than_it_sai
     ids=lambda call: call.verb,
 )
 def test_before_each_change_of_a_file_a_call_may_be_killed_and_from_one_of_them_on_it_is_done(
-    phelix: Phelix, data_dir: Path, tmp_path: Path, last: Call
+    data_dir: Path, tmp_path: Path, last: Call
 ) -> None:
     calls = [Call("create", LONG), last]
     found: list[tuple[str, int]] = []
@@ -193,6 +194,7 @@ def test_the_judge_refuses_a_record_that_is_not_what_was_acknowledged(
         change(record)
         return dumps(record).encode()
 
+    assert not is_refused(phelix, calls)
     tampered = {
         "turned back": at[2],
         "torn": whole[: len(whole) // 2],
@@ -203,14 +205,20 @@ def test_the_judge_refuses_a_record_that_is_not_what_was_acknowledged(
         "an event less": changed(lambda record: record["events"].pop()),
         "an event of another kind": changed(lambda record: record["events"][1].update(type="failed")),
     }
-    for name, data in tampered.items():
+    for data in tampered.values():
         path.write_bytes(data)
-        with pytest.raises(AssertionError):
-            calls_done(calls, len(calls), recovered(phelix)[0])
-            pytest.fail(f"{name} is not noticed", pytrace=False)
+        assert is_refused(phelix, calls)
     path.unlink()
-    with pytest.raises(AssertionError):
+    assert is_refused(phelix, calls)
+
+
+def is_refused(phelix: Phelix, calls: list[Call]) -> bool:
+    """Whether the records are not taken for what all of the calls made."""
+    try:
         calls_done(calls, len(calls), recovered(phelix)[0])
+    except AssertionError:
+        return True
+    return False
 
 
 # The same through MCP
@@ -253,7 +261,7 @@ async def recovered_over_mcp(client: Client) -> tuple[Stories, dict[str, str]]:
     return read(shown), ids
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(6))
 async def test_a_fresh_server_answers_with_what_a_killed_one_acknowledged_or_the_call_it_died_in_as_well(
     phelix: Phelix, data_dir: Path, tmp_path: Path, seed: int
 ) -> None:
@@ -367,7 +375,7 @@ def test_what_is_read_holds_what_was_recorded_and_no_advice_what_to_do_next(phel
     planted(data_dir)
     session_id = created(phelix, "--title", "t", "--project", "p", "--app", "a")
     phelix("session", "checkpoint", session_id, "--step", "s", *LINKED)
-    stored = loads(path_of(data_dir, session_id).read_bytes())
+    stored = json.loads(path_of(data_dir, session_id).read_bytes())
     shown = phelix("session", "show", session_id, "--json").result
     assert shown.keys() - set(stored) == {"resolved", "events_left"}
     [row] = phelix("session", "list", "--json").result["sessions"]

@@ -572,8 +572,8 @@ def spoken(name: str, words: list[str]) -> list[str]:
     return [*name.split(), *words]
 
 
-NOT_IN_PROCESS = {"tui", "demo", "mcp serve", "mcp lifecycle"}
-"""What would take this process's own streams, or fill a folder of its own."""
+NOT_IN_PROCESS = {"tui", "demo", "skill", "mcp serve", "mcp lifecycle"}
+"""What would take this process's own streams, or write into whatever folder it is told."""
 COMMAND_LINES = st.builds(
     spoken,
     st.sampled_from([*(name for name in CATALOGUE if name not in NOT_IN_PROCESS), "", "session", "view", "nope"]),

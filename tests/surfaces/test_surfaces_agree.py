@@ -187,7 +187,7 @@ def test_every_surface_refuses_with_the_same_words_and_changes_nothing(tmp_path:
     assert undisturbed(data_dir) == before
 
 
-@pytest.mark.parametrize("name", [*STORED, "tui", "demo", "queue import", "completion"])
+@pytest.mark.parametrize("name", [*STORED, "tui", "demo", "skill", "queue import", "completion"])
 def test_each_surface_has_exactly_the_fields_that_are_declared_for_it(name: str) -> None:
     command = COMMANDS[name]
     everywhere = {field.name for field in command.fields(Surface.CLI)}
@@ -205,7 +205,7 @@ def test_each_surface_has_exactly_the_fields_that_are_declared_for_it(name: str)
 
 def test_every_command_that_stores_is_tried_on_every_surface() -> None:
     untried = {name for name, command in COMMANDS.items() if command.effect is not Effect.PROGRAM} - STORED.keys()
-    assert untried == {"demo", "queue import"}, "the command line's own: each takes a file or a folder by its name"
+    assert untried == {"demo", "skill", "queue import"}, "the command line's own: each takes a file or a folder by its name"
     assert all(COMMANDS[name].surfaces == {Surface.CLI} for name in untried)
 
 

@@ -31,6 +31,7 @@ from phelix_core.queue.model import (
 )
 from phelix_core.text import SafeStr
 from phelix_core.views.moments import long_span, span
+from phelix_core.views.queue.glyphs import GLYPHS
 from phelix_core.views.rows import State
 from phelix_core.views.shown import shown
 
@@ -41,17 +42,22 @@ TAIL: Final = 6
 """Characters of an id that a list shows."""
 
 STATES: Final[Mapping[str, State]] = {
-    NEEDS_RECOVERY: State("⚠", "needs_recovery", "error", 0),
-    STALE: State("▲", "stale", "stale", 1),
-    CLOCK: State("?", "clock?", "stale", 2),
-    CRASH_LOOP: State("✗", "crash_loop", "failed", 3),
-    FAILED: State("✗", "failed", "failed", 4),
-    IN_PROGRESS: State("●", "in_progress", "active", 5),
-    READY: State("○", "ready", "accent", 6),
-    BLOCKED: State("■", "blocked", "warning", 7),
-    PENDING: State("·", "pending", "muted", 8),
-    DONE: State("✓", "done", "completed", 9),
-    ARCHIVED: State("−", "archived", "cancelled", 10),
+    name: State(GLYPHS[name], word, role, rank)
+    for rank, (name, word, role) in enumerate(
+        (
+            (NEEDS_RECOVERY, "needs_recovery", "error"),
+            (STALE, "stale", "stale"),
+            (CLOCK, "clock?", "stale"),
+            (CRASH_LOOP, "crash_loop", "failed"),
+            (FAILED, "failed", "failed"),
+            (IN_PROGRESS, "in_progress", "active"),
+            (READY, "ready", "accent"),
+            (BLOCKED, "blocked", "warning"),
+            (PENDING, "pending", "muted"),
+            (DONE, "done", "completed"),
+            (ARCHIVED, "archived", "cancelled"),
+        )
+    )
 }
 
 Key = tuple[int, int, int, int, int, str]
