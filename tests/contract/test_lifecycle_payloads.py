@@ -33,6 +33,15 @@ from tests.core.queue.desk import Desk, milestone, work
 from tests.rig import AS_A_PLAIN_USER, FixedClock, bytes_of
 
 
+@pytest.fixture
+def desk(data_dir: Path, clock: FixedClock) -> Iterator[Desk]:
+    """An empty desk; whatever was done on it, the journal must tell all of it."""
+    made = Desk(data_dir, clock)
+    yield made
+    made.require_replay()
+    made.env.queue.close()
+
+
 class Opened(Exception):
     """A payload was read without a complaint, and its queue asked for."""
 
