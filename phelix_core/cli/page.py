@@ -1,6 +1,11 @@
-"""Lines and tables for people: rich on a terminal, plain and stable text elsewhere; nothing is parsed as markup."""
+"""Lines and tables for people: rich on a terminal, plain and stable text elsewhere; nothing is parsed as markup.
+
+On a terminal no line of ours is wider than it: what does not fit goes on below, `hang` cells in, and commands are
+continued so that a shell takes them as they stand. Elsewhere nothing is broken.
+"""
 
 import os
+import re
 from collections.abc import Sequence
 from typing import Any, Final, TextIO
 from unicodedata import combining, east_asian_width
@@ -30,6 +35,11 @@ _ROLES: Final = {
 }
 
 
+_LEAST_ROOM: Final = 24
+"""A terminal that leaves less than so many cells beside what hangs gets lines that do not hang."""
+_SHELL_WORD: Final = re.compile(r"""(?:'[^']*'|"[^"]*"|[^\s'"])+""")
+_CONTINUED: Final = " \\"
+
 Cell = tuple[SafeStr | str, str]
 """Text and its role, "" for none."""
 
@@ -45,15 +55,33 @@ class Page:
 
             self._console = Console(file=stream, highlight=False, markup=False, no_color=no_color or None)
 
-    def line(self, *cells: Cell | str) -> None:
-        """One line of text; cells follow each other without a gap."""
+    def line(self, *cells: Cell | str, hang: int = 0) -> None:
+        """One line of text; cells follow each other without a gap. What a terminal has no room for hangs below it."""
         parts = [(cell, "") if isinstance(cell, str) else cell for cell in cells]
         if self._console is None:
-            self._stream.write("".join(text for text, _ in parts) + "\n")
+            self._stream.write("".join(text for text, _ in parts).rstrip() + "\n")
             return
         from rich.text import Text  # noqa: PLC0415 - on a terminal only
 
-        self._console.print(Text.assemble(*((text, _ROLES.get(role, role)) for text, role in parts)))
+        text = Text.assemble(*((text, _ROLES.get(role, role)) for text, role in parts))
+        if not hang or self._console.width - hang < _LEAST_ROOM:
+            self._console.print(text)
+            return
+        head, rest = text.divide([hang])
+        for number, part in enumerate(rest.wrap(self._console, self._console.width - hang)):
+            self._console.print((Text(" " * hang) if number else head) + part)
+
+    def shell(self, command: str) -> None:
+        """A command to copy: in one line, or on a terminal that is narrower continued before its options."""
+        if self._console is None:
+            self._stream.write(f"  {command}\n")
+            return
+        from rich.text import Text  # noqa: PLC0415 - on a terminal only
+
+        lines = _continued(command, self._console.width - len(_CONTINUED))
+        for number, line in enumerate(lines):
+            end = _CONTINUED if number < len(lines) - 1 else ""
+            self._console.print(Text(f"{line}{end}", style="bold"), soft_wrap=True)
 
     def verbatim(self, text: str) -> None:
         """Text for another program, ASCII: no line of it is broken or coloured."""
@@ -81,6 +109,23 @@ class Page:
         for line in lines:
             padded = (text + " " * (width - _cells(text)) for text, width in zip(line, widths, strict=True))
             self._stream.write("  ".join(padded).rstrip() + "\n")
+
+
+def _continued(command: str, width: int) -> list[str]:
+    """A command in lines of at most `width` cells, an option and its value kept together, single words as they are."""
+    groups: list[str] = []
+    for word in _SHELL_WORD.findall(command):
+        if groups and groups[-1].startswith("--") and " " not in groups[-1] and not word.startswith("--"):
+            groups[-1] += f" {word}"
+        else:
+            groups.append(word)
+    lines = [f"  {groups[0]}"]
+    for group in groups[1:]:
+        if _cells(f"{lines[-1]} {group}") <= width:
+            lines[-1] += f" {group}"
+        else:
+            lines.append(f"      {group}")
+    return lines
 
 
 def _cells(text: str) -> int:

@@ -104,6 +104,21 @@ def artifact_lines(story: IssueStory) -> list[TextLine]:
     return [line(), heading("Artifacts"), *(line(Cell(text), hang=2) for text in story.artifacts)]
 
 
+def memory_lines(story: IssueStory) -> list[TextLine]:
+    """What the memory made of each checkpoint, and which of them wait for it; nothing where it was told of none."""
+    if not story.memories:
+        return []
+    lines = [line(), heading("Memory")]
+    for one in story.memories:
+        state = Cell(SafeStr("… waits for the memory"), "warning") if one.waits else Cell(one.ref, "accent")
+        why = [Cell(SafeStr(f" ({one.why})"), "muted")] if one.why else []
+        about = Cell(SafeStr(f"  of {one.checkpoint}"), "muted")
+        lines.append(line(Cell(SafeStr(f"{one.kind:<17}")), state, *why, about, hang=17))
+        if one.summary:
+            lines.append(line(Cell(SafeStr(" " * 17)), Cell(one.summary), hang=17))
+    return lines
+
+
 def timeline_lines(story: IssueStory) -> list[TextLine]:
     """Checkpoints, leases and events in one order, newest first, each with what changed."""
     lines: list[TextLine] = []
@@ -114,7 +129,7 @@ def timeline_lines(story: IssueStory) -> list[TextLine]:
             line(
                 Cell(SafeStr(f"{entry.mark:>6}  {entry.at}  "), "muted"),
                 Cell(SafeStr(f"{entry.gap:<9} "), "muted"),
-                Cell(SafeStr(f"{entry.kind:<18} "), "accent"),
+                Cell(SafeStr(f"{entry.what:<18} "), "accent"),
                 *moved,
                 Cell(entry.detail),
                 *via,
@@ -129,7 +144,7 @@ def brief_timeline_lines(story: IssueStory, now_ms: int, newest: int) -> list[Te
     return [
         line(
             Cell(SafeStr(f"{span(now_ms - entry.at_ms):>5} ago  "), "muted"),
-            Cell(SafeStr(f"{entry.kind} "), "accent"),
+            Cell(SafeStr(f"{entry.what} "), "accent"),
             Cell(entry.moved or entry.detail),
             hang=11,
         )
@@ -165,6 +180,7 @@ def story_lines(
         heading("Leases"),
         *lease_lines(story),
         *artifact_lines(story),
+        *memory_lines(story),
     ]
 
 

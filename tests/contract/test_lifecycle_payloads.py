@@ -2,21 +2,17 @@
 was sent is never told back."""
 
 import json
-import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
 
-from phelix_core.commands.environment import Environment
 from phelix_core.lifecycle.actions import ACTIONS
 from phelix_core.lifecycle.performing import PAYLOAD_CAP, perform
-from phelix_core.queue.model import TASK_STATUSES
 from phelix_core.strictjson import dumps, loads
 from tests.canaries import CANARIES, IDS, Canary, found_in
-from tests.contract.lifecycle import LIFECYCLE, VERSION, Program
+from tests.contract.lifecycle import VERSION
 from tests.contract.payload_table import (
     HOLDING,
     NAMES,
@@ -30,7 +26,7 @@ from tests.contract.payload_table import (
     without_member,
 )
 from tests.core.queue.desk import Desk, milestone, work
-from tests.rig import AS_A_PLAIN_USER, FixedClock, bytes_of
+from tests.rig import FixedClock, bytes_of
 
 
 @pytest.fixture
@@ -77,6 +73,11 @@ def is_taken(payload: Any) -> bool:
     except Opened:
         return True
     return False
+
+
+def kept(folder: Path) -> dict[str, bytes | str | None]:
+    """The bytes of a data directory, but for the memory that the engine's readers share: each leaves its mark there."""
+    return {name: data for name, data in bytes_of(folder).items() if not name.endswith("-shm")}
 
 
 # Every action, spoiled by one member at a time
@@ -365,14 +366,14 @@ def test_a_batch_that_is_wrong_anywhere_is_refused_with_its_place_and_no_row_is_
     desk.open()
     place, value = SPOILED_BATCHES[name]
     spoiled = with_member({"milestones": BATCH}, ("milestones", *place), value)["milestones"]
-    rows, files = desk.content(), bytes_of(data_dir)
+    rows, files = desk.content(), kept(data_dir)
     told = planning(desk, spoiled).document
     assert told["code"] == "INVALID_ARGUMENT"
     paths = [one["path"] for one in told["issues"]]
     assert all(path[:2] == ["input", "milestones"] for path in paths), paths
     shared = ["input", "milestones", *place]
     assert any(path == shared[: len(path)] or path[: len(shared)] == shared for path in paths), paths
-    assert (desk.content(), bytes_of(data_dir)) == (rows, files)
+    assert (desk.content(), kept(data_dir)) == (rows, files)
     assert planning(desk, BATCH).error is None, "only that was wrong"
 
 
@@ -442,7 +443,8 @@ def spoiled_by(canary: Canary) -> Iterator[bytes]:
     for member in members_of(ACTIONS["close"]):
         if member.kind == "string":
             yield text_of(with_member(close, member.place, {text: text}))
-            yield text_of(with_member(close, member.place, text * 4_096))
+            if member.place not in UNCAPPED:
+                yield text_of(with_member(close, member.place, text * 4_096))
         elif member.kind != "object":
             yield text_of(with_member(close, member.place, text))
     yield text_of(with_member(close, ("context", "scope"), {text: 1}))
@@ -465,7 +467,7 @@ def test_no_refusal_by_the_queue_tells_a_secret_either_and_nothing_is_stored(
 ) -> None:
     desk.open().plan(milestone("m", "a"))
     context = desk.claim("a")
-    before = bytes_of(data_dir)
+    before = kept(data_dir)
     text = canary.text[:100]
     report = {"title": "t", "summary": text, "taskStatus": "done", "nextStep": text, "artifactIds": [text]}
     calls: list[tuple[str, dict[str, Any], Any]] = [
@@ -487,10 +489,6 @@ def test_no_refusal_by_the_queue_tells_a_secret_either_and_nothing_is_stored(
     for action, given, held in calls:
         payload = {"contractVersion": VERSION, "action": action, "input": given}
         told = perform(text_of(payload | ({} if held is None else {"context": held})), lambda _: desk.env)
-        if told.error is None:  # an id that is no secret in this place
-            assert (action, canary.kind) == ("close", canary.kind)
-            assert found_in(dumps(told.document)) == []
-            before = bytes_of(data_dir)
-            break
+        assert told.error is not None, (action, given)
         assert found_in(dumps(told.document)) == [], (action, given)
-    assert bytes_of(data_dir) == before
+    assert kept(data_dir) == before

@@ -196,7 +196,7 @@ SENTENCES: Final[dict[str, tuple[Test, ...]]] = {
 }
 
 
-def tests_of(module: ModuleType) -> set[Test]:
+def run_from(module: ModuleType) -> set[Test]:
     return {member for name, member in vars(module).items() if name.startswith("test_") and callable(member)}
 
 
@@ -209,11 +209,11 @@ def test_every_module_of_the_guides_tests_is_in_the_table() -> None:
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.rpartition("_")[2])
 def test_every_test_of_the_guide_holds_a_promise(module: ModuleType) -> None:
     named = {test for tests in SENTENCES.values() for test in tests}
-    assert {test.__name__ for test in tests_of(module) - named} == set()
+    assert {test.__name__ for test in run_from(module) - named} == set()
 
 
 def test_every_promise_of_the_guide_has_a_test_that_is_run() -> None:
-    run = {test for module in MODULES for test in tests_of(module)}
+    run = {test for module in MODULES for test in run_from(module)}
     assert len(run) > 30
     for promise, tests in SENTENCES.items():
         assert tests, promise

@@ -117,7 +117,7 @@ QUEUE_REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "queue reconcile": ({"campaign": "none"}, "NOT_FOUND"),
     "queue unblock": ({"issue_id": KNOWN["done"], "reason": "r"}, "QUEUE_INVALID_TRANSITION"),
     "queue retry": ({"issue_id": KNOWN["done"], "reason": "r"}, "QUEUE_INVALID_TRANSITION"),
-    "queue rollback": ({"issue_id": KNOWN["done"], "reason": "r", "if_epoch": 9}, "LEASE_CONFLICT"),
+    "queue rollback": ({"issue_id": "I-none", "reason": "r"}, "NOT_FOUND"),
     "queue drain": ({"campaign_id": "drained", "reason": "r"}, "QUEUE_INVALID_TRANSITION"),
     "queue undrain": ({"campaign_id": "running", "reason": "r"}, "QUEUE_INVALID_TRANSITION"),
     "queue archive": ({"campaign_id": "none", "reason": "r"}, "NOT_FOUND"),

@@ -205,7 +205,7 @@ def test_each_surface_has_exactly_the_fields_that_are_declared_for_it(name: str)
 
 def test_every_command_that_stores_is_tried_on_every_surface() -> None:
     untried = {name for name, command in COMMANDS.items() if command.effect is not Effect.PROGRAM} - STORED.keys()
-    assert untried == {"demo", "skill", "queue import"}, "the command line's own: each takes a file or a folder by its name"
+    assert untried == {"demo", "skill", "queue import"}, "the command line's own: each takes a file or folder by name"
     assert all(COMMANDS[name].surfaces == {Surface.CLI} for name in untried)
 
 

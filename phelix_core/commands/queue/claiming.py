@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final
 
-from phelix_core.checks import Help, one_of
+from phelix_core.checks import Alias, Help, one_of
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.queue.fields import (
     NOT_EMPTY,
@@ -81,7 +81,7 @@ class RecoverIssue:
     summary: Annotated[
         str | None, free_text(SUMMARY_CAP), NOT_EMPTY, Help("What was found, for the checkpoint of a resume")
     ] = None
-    next_step: Annotated[str | None, free_text(LINE_CAP), NOT_EMPTY, Help("What comes next")] = None
+    next_step: Annotated[str | None, free_text(LINE_CAP), NOT_EMPTY, Alias("next"), Help("What comes next")] = None
     agent: Agent = None
     host: Annotated[str | None, free_text(WORD_CAP), NOT_EMPTY, Help("The host that takes it over")] = None
     workload_classes: Classes = ()

@@ -42,22 +42,17 @@ TAIL: Final = 6
 """Characters of an id that a list shows."""
 
 STATES: Final[Mapping[str, State]] = {
-    name: State(GLYPHS[name], word, role, rank)
-    for rank, (name, word, role) in enumerate(
-        (
-            (NEEDS_RECOVERY, "needs_recovery", "error"),
-            (STALE, "stale", "stale"),
-            (CLOCK, "clock?", "stale"),
-            (CRASH_LOOP, "crash_loop", "failed"),
-            (FAILED, "failed", "failed"),
-            (IN_PROGRESS, "in_progress", "active"),
-            (READY, "ready", "accent"),
-            (BLOCKED, "blocked", "warning"),
-            (PENDING, "pending", "muted"),
-            (DONE, "done", "completed"),
-            (ARCHIVED, "archived", "cancelled"),
-        )
-    )
+    NEEDS_RECOVERY: State(GLYPHS[NEEDS_RECOVERY], "needs_recovery", "error", 0),
+    STALE: State(GLYPHS[STALE], "stale", "stale", 1),
+    CLOCK: State(GLYPHS[CLOCK], "clock?", "stale", 2),
+    CRASH_LOOP: State(GLYPHS[CRASH_LOOP], "crash_loop", "failed", 3),
+    FAILED: State(GLYPHS[FAILED], "failed", "failed", 4),
+    IN_PROGRESS: State(GLYPHS[IN_PROGRESS], "in_progress", "active", 5),
+    READY: State(GLYPHS[READY], "ready", "accent", 6),
+    BLOCKED: State(GLYPHS[BLOCKED], "blocked", "warning", 7),
+    PENDING: State(GLYPHS[PENDING], "pending", "muted", 8),
+    DONE: State(GLYPHS[DONE], "done", "completed", 9),
+    ARCHIVED: State(GLYPHS[ARCHIVED], "archived", "cancelled", 10),
 }
 
 Key = tuple[int, int, int, int, int, str]
