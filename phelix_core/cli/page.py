@@ -59,7 +59,7 @@ class Page:
         """One line of text; cells follow each other without a gap. What a terminal has no room for hangs below it."""
         parts = [(cell, "") if isinstance(cell, str) else cell for cell in cells]
         if self._console is None:
-            self._stream.write("".join(text for text, _ in parts).rstrip() + "\n")
+            self._stream.write("".join(text for text, _ in parts) + "\n")
             return
         from rich.text import Text  # noqa: PLC0415 - on a terminal only
 

@@ -1,35 +1,24 @@
 """Answers of queue commands for people; programs read `--json`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from phelix_core.cli.options import Call
 from phelix_core.cli.page import Cell, Page
-from phelix_core.queue.gates import gate_in
-from phelix_core.strictjson import dumps, plain
-from phelix_core.text import SafeStr
+from phelix_core.cli.queue_cells import Answer, field, gate, status
 from phelix_core.views.moments import long_span
-from phelix_core.views.shown import shown, shown_block
+from phelix_core.views.shown import shown
 
-_GLYPHS: Final = {
-    "pending": "·",
-    "ready": "○",
-    "in_progress": "●",
-    "blocked": "■",
-    "needs_recovery": "▲",
-    "done": "✓",
-    "failed": "✗",
-}
-_ORDER: Final = ("needs_recovery", "in_progress", "ready", "blocked", "pending", "failed", "done")
-_BAR: Final = 30
 _SHOWN: Final = 10
-Answer = Mapping[str, Any]
 
 
-def print_answer(page: Page, name: str, answer: Any) -> None:
+def print_answer(page: Page, call: Call, answer: Any) -> None:
     """Print what a queue command answered."""
-    draw = _DRAWN.get(name)
+    draw = _DRAWN.get(call.command.name)
     if draw is None:
-        page.line(shown_block(dumps(plain(answer))))
+        from phelix_core.cli.inspection_pages import INSPECTIONS  # noqa: PLC0415 - inspections only
+
+        INSPECTIONS[call.command.name](page, answer, call)
         return
     draw(page, answer)
     if answer.get("replayed"):
@@ -39,44 +28,63 @@ def print_answer(page: Page, name: str, answer: Any) -> None:
         page.line((shown(told + "`phelix doctor --fix` catches up."), "warn"))
 
 
-def _status(word: str) -> Cell:
-    return (SafeStr(f"{_GLYPHS.get(word, '?')} {shown(word)}"), word)
-
-
-def _field(page: Page, name: str, *value: Cell | str) -> None:
-    page.line((f"{name:<11}", "bold"), *value)
-
-
 def _claimed(page: Page, context: Answer) -> None:
     verb = {"claim": "Claimed", "resume": "Resumed", "recovery": "Took over"}[str(context["claimMode"])]
     page.line((verb, "bold"), " ", shown(str(context["issueId"])), ": ", (shown(str(context["issueTask"])), "bold"))
-    _field(
+    field(
         page, "lease", shown(f"{context['leaseId']}, epoch {context['leaseEpoch']}, until {context['leaseExpiresAt']}")
     )
-    _field(page, "session", shown(str(context["sessionId"])))
+    field(page, "session", shown(str(context["sessionId"])))
     for artifact in context["artifacts"]:
-        _field(page, artifact["kind"][:10], shown(str(artifact["path"])))
+        field(page, artifact["kind"][:10], shown(str(artifact["path"])))
     if "nextBestAction" in context:
-        _field(page, "next", shown(str(context["nextBestAction"])))
+        field(page, "next", shown(str(context["nextBestAction"])))
     if others := [one for one in context.get("promotedIssueIds", ()) if one != context["issueId"]]:
-        _field(page, "promoted", shown(", ".join(others)))
+        field(page, "promoted", shown(", ".join(others)))
+    _recalled(page, context["mem0"])
     page.line(shown(f"Checkpoint with: phelix queue checkpoint --lease {context['leaseId']} --status in_progress …"))
+
+
+def _recalled(page: Page, memory: Answer) -> None:
+    """What the memory had to say, where it was asked."""
+    if not memory["enabled"]:
+        return
+    for one in memory["recalledMemories"]:
+        score = f" ({one['score']:.2f})" if "score" in one else ""
+        field(page, "recalled", shown(f"{one['memory']}  {one['id']}{score}"))
+    if "details" in memory:
+        field(page, "memory", (shown(f"nothing recalled: {memory['details']}"), "warn"))
+    elif not memory["recalledMemories"]:
+        field(page, "memory", "it knows nothing of this yet")
+
+
+def _remembered(page: Page, answer: Answer) -> None:
+    """What became of a report in the memory."""
+    reason = answer.get("mem0WriteSkippedReason")
+    if "memoryId" in answer:
+        field(page, "memory", shown(f"remembered as {answer['memoryId']}"))
+    elif answer.get("memoryQueued"):
+        why = f" ({reason})" if reason else ""
+        field(page, "memory", shown(f"waits to be handed over{why}; `phelix queue memory sync` does it"))
+    elif reason:
+        field(page, "memory", shown(f"not remembered: {reason}"))
 
 
 def _checkpointed(page: Page, answer: Answer) -> None:
     point, context = answer["checkpoint"], answer["context"]
-    page.line(shown(f"{point['issueId']} is "), _status(point["taskStatus"]), ": ", shown(point["summary"]))
-    _field(page, "next", shown(point["nextStep"]))
+    page.line(shown(f"{point['issueId']} is "), status(point["taskStatus"]), ": ", shown(point["summary"]))
+    field(page, "next", shown(point["nextStep"]))
     if "releasedLease" in answer:
-        _field(page, "lease", shown(f"{answer['releasedLease']} ended"))
+        field(page, "lease", shown(f"{answer['releasedLease']} ended"))
         _promoted_line(page, answer)
     elif point["taskStatus"] != "needs_recovery":
-        _field(page, "lease", shown(f"{context['leaseId']} until {context['leaseExpiresAt']}"))
+        field(page, "lease", shown(f"{context['leaseId']} until {context['leaseExpiresAt']}"))
+    _remembered(page, answer)
 
 
 def _promoted_line(page: Page, answer: Answer) -> None:
     if promoted := answer.get("promotedIssueIds"):
-        _field(page, "promoted", shown(", ".join(promoted)))
+        field(page, "promoted", shown(", ".join(promoted)))
 
 
 def _advanced(page: Page, answer: Answer) -> None:
@@ -96,7 +104,7 @@ def _recovered(page: Page, answer: Answer) -> None:
 
 
 def _moved(page: Page, answer: Answer) -> None:
-    page.line(shown(f"{answer['issueId']}: {answer['previousStatus']} → "), _status(answer["newStatus"]))
+    page.line(shown(f"{answer['issueId']}: {answer['previousStatus']} → "), status(answer["newStatus"]))
     for key, told in (
         ("recoveredLeaseIds", "leases recovered"),
         ("endedLeaseIds", "leases ended"),
@@ -146,25 +154,18 @@ def _promoted(page: Page, answer: Answer) -> None:
     moved, kept = answer["promotedIssueIds"], answer["keptBack"]
     page.line(f"{len(moved)} became ready, {len(kept)} stay pending.")
     for issue_id in moved:
-        page.line("  ", _status("ready"), "  ", shown(issue_id))
+        page.line("  ", status("ready"), "  ", shown(issue_id))
     for one in kept:
-        page.line(
-            "  ", _status("pending"), shown(f"  {one['issueId']}  {one['task']}  waits for {_gate(one['reason'])}")
-        )
-
-
-def _gate(reason: str) -> str:
-    gate = gate_in(reason)
-    return reason if gate is None else f"{gate.kind} {gate.id}"
+        page.line("  ", status("pending"), shown(f"  {one['issueId']}  {one['task']}  waits for {gate(one['reason'])}"))
 
 
 def _reconciled(page: Page, answer: Answer) -> None:
     if not any(answer[key] for key in ("needsRecovery", "failed", "released")):
         page.line("Nothing is stale.")
     for one in answer["needsRecovery"]:
-        page.line("  ", _status("needs_recovery"), shown(f"  {one['issueId']}  {one['reason']}"))
+        page.line("  ", status("needs_recovery"), shown(f"  {one['issueId']}  {one['reason']}"))
     for one in answer["failed"]:
-        page.line("  ", _status("failed"), shown(f"  {one['issueId']}  {one['reason']}"))
+        page.line("  ", status("failed"), shown(f"  {one['issueId']}  {one['reason']}"))
     for lease in answer["released"]:
         page.line(shown(f"  lease {lease} released"))
 
@@ -205,7 +206,7 @@ def _list(page: Page, answer: Answer) -> None:
         note = issue.get("blockedReason") or issue.get("nextBestAction") or ""
         rows.append(
             [
-                _status(issue["status"]),
+                status(issue["status"]),
                 (shown(issue["id"]), ""),
                 (shown(f"{effective}{raised}"), ""),
                 (shown(issue["size"]), ""),
@@ -226,18 +227,18 @@ _NOTE: Final = 60
 
 def _show(page: Page, answer: Answer) -> None:
     issue = answer["issue"]
-    page.line(_status(issue["status"]), "  ", shown(issue["id"]), "  ", (shown(issue["task"]), "bold"))
-    _field(page, "project", shown(answer["project"]["name"]))
+    page.line(status(issue["status"]), "  ", shown(issue["id"]), "  ", (shown(issue["task"]), "bold"))
+    field(page, "project", shown(answer["project"]["name"]))
     if "campaign" in answer:
-        _field(page, "campaign", shown(f"{answer['campaign']['name']} ({answer['campaign']['status']})"))
+        field(page, "campaign", shown(f"{answer['campaign']['name']} ({answer['campaign']['status']})"))
     if "milestone" in answer:
-        _field(page, "milestone", shown(f"{answer['milestone']['key']}: {answer['milestone']['description']}"))
-    _field(page, "priority", shown(f"{issue['priority']}, size {issue['size']}, lease epoch {issue['leaseEpoch']}"))
+        field(page, "milestone", shown(f"{answer['milestone']['key']}: {answer['milestone']['description']}"))
+    field(page, "priority", shown(f"{issue['priority']}, size {issue['size']}, lease epoch {issue['leaseEpoch']}"))
     for key, name in (("blockedReason", "reason"), ("nextBestAction", "next"), ("deadlineAt", "deadline")):
         if key in issue:
-            _field(page, name, shown(str(issue[key])))
+            field(page, name, shown(str(issue[key])))
     if "waitsFor" in answer:
-        _field(page, "waits for", shown(_gate(answer["waitsFor"])))
+        field(page, "waits for", shown(gate(answer["waitsFor"])))
     if "staleness" in answer:
         _staleness(page, answer["staleness"])
     _behind(page, "depends on", answer["dependencies"])
@@ -246,15 +247,15 @@ def _show(page: Page, answer: Answer) -> None:
         ended = f", {lease['endReason']}" if "endReason" in lease else ""
         gone = ", its process is gone" if lease.get("holderGone") else ""
         held = f"{lease['agentId']} on {lease['host']}"
-        _field(page, "lease", shown(f"{lease['id']} epoch {lease['epoch']} {lease['status']}{ended}{gone}: {held}"))
+        field(page, "lease", shown(f"{lease['id']} epoch {lease['epoch']} {lease['status']}{ended}{gone}: {held}"))
     for point in answer["checkpoints"]:
-        _field(
+        field(
             page,
             "checkpoint",
             shown(f"{point['createdAt']} {point['title']} → {point['taskStatus']}: {point['summary']}"),
         )
     for artifact in answer["artifacts"]:
-        _field(page, "artifact", shown(f"{artifact['kind']} {artifact['path']} ({artifact['status']})"))
+        field(page, "artifact", shown(f"{artifact['kind']} {artifact['path']} ({artifact['status']})"))
 
 
 def _staleness(page: Page, told: Answer) -> None:
@@ -271,40 +272,15 @@ def _staleness(page: Page, told: Answer) -> None:
         words.append(f"by the {told['clock']} clock")
     if told.get("blocksClaims"):
         words.append("blocks new claims")
-    _field(page, "lease", (shown("; ".join(words)), "stale" if told.get("blocksClaims") else ""))
+    field(page, "lease", (shown("; ".join(words)), "stale" if told.get("blocksClaims") else ""))
 
 
 def _behind(page: Page, name: str, issues: Sequence[Answer]) -> None:
     for issue in issues[:_SHOWN]:
-        waits = f", waits for {_gate(issue['waitsFor'])}" if "waitsFor" in issue else ""
-        _field(page, name, _status(issue["status"]), shown(f"  {issue['id']}  {issue.get('task', '')}{waits}"))
+        waits = f", waits for {gate(issue['waitsFor'])}" if "waitsFor" in issue else ""
+        field(page, name, status(issue["status"]), shown(f"  {issue['id']}  {issue.get('task', '')}{waits}"))
     if len(issues) > _SHOWN:
-        _field(page, name, f"and {len(issues) - _SHOWN} more")
-
-
-def _health(page: Page, answer: Answer) -> None:
-    counts = {key: number for key, number in answer["queue"]["statusCounts"].items() if key != "total"}
-    total = answer["queue"]["statusCounts"]["total"]
-    page.line((f"{total:,} issues", "bold"))
-    for word in _ORDER:
-        if number := counts.get(word, 0):
-            bar = "█" * max(1, round(number / total * _BAR))
-            page.line("  ", (f"{_GLYPHS[word]} {word:<15}", word), f"{number:>9,}  ", (bar, word))
-    leases = answer["leases"]
-    page.line((f"{leases['activeCount']:,} leases", "bold"), f", {leases['staleCount']} stale")
-    for lease_id, reason in leases["staleReasons"].items():
-        page.line("  ", ("▲ ", "needs_recovery"), shown(f"{lease_id}  {reason}"))
-    for lease_id in leases["cannotTell"]:
-        told = f"{lease_id}  cannot tell: the wall clock ran backwards across a boot"
-        page.line("  ", ("? ", "unknown"), shown(told))
-    if answer["claimsBlockedBy"]:
-        page.line((f"claims are blocked by {len(answer['claimsBlockedBy'])}", "needs_recovery"))
-        for one in answer["claimsBlockedBy"]:
-            page.line("  ", _status("needs_recovery"), shown(f"  {one['issueId']}  {one['reason']}: {one['summary']}"))
-    for milestone in answer["milestones"]:
-        done, all_of = milestone["issueCounts"].get("done", 0), sum(milestone["issueCounts"].values())
-        why = f"  {_gate(milestone['blockedReason'])}" if "blockedReason" in milestone else ""
-        page.line("  ", _status(milestone["status"]), shown(f"  {milestone['key']}  {done}/{all_of} done{why}"))
+        field(page, name, f"and {len(issues) - _SHOWN} more")
 
 
 def _imported(page: Page, answer: Answer) -> None:
@@ -330,7 +306,6 @@ _DRAWN: Final[dict[str, Callable[[Page, Any], None]]] = {
     "queue plan": _planned,
     "queue list": _list,
     "queue show": _show,
-    "queue health": _health,
     "queue claim": _claimed,
     "queue recover": _recovered,
     "queue checkpoint": _checkpointed,

@@ -48,7 +48,7 @@ def print_result(result: object, call: Call, settings: Settings) -> None:
     if draw is None and call.command.name.startswith("queue "):
         from phelix_core.cli.queue_pages import print_answer  # noqa: PLC0415 - queue commands only
 
-        print_answer(page, call.command.name, result)
+        print_answer(page, call, result)
     elif draw is None:
         page.line(shown_block(dumps(plain(result))))
     else:

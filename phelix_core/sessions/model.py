@@ -6,6 +6,7 @@ kind). Source: sessions page, Record and Rules.
 """
 
 from collections.abc import Mapping
+from operator import ge
 from re import compile as compile_pattern
 from types import MappingProxyType
 from typing import Any, Final, cast
@@ -149,7 +150,8 @@ def decode(data: bytes, session_id: str) -> Session:
     """The record in `data`, which stands under the name of `session_id`.
 
     Raises `SessionCorrupt` (not JSON, wrong types, missing members) or `SessionInvalid` (another version,
-    unknown status, another id, integers outside 0..2^53, `rev` other than the number of events).
+    unknown status, another id, integers outside 0..2^53, `rev` other than the number of events, events out of
+    the order of their `seq`).
     """
     try:
         document = loads(data)
@@ -175,6 +177,9 @@ def _session(members: Members, session_id: str) -> Session:
     events = tuple([_usual_event(item) or _event(Members(item, "an event")) for item in members.items("events")])
     if not events or rev != len(events):
         raise ShapeRefused(f"rev is {rev} but the record holds {len(events)} events", invalid=True)
+    order = [event.seq for event in events]
+    if any(map(ge, order, order[1:])):
+        raise ShapeRefused("the events are not in the order of their seq", invalid=True)
     checkpoint = members.rest.pop("checkpoint", None)
     return Session(
         schema_version=version,

@@ -183,7 +183,14 @@ INVALID: dict[str, list[object]] = {
     "operation_ids": [["op_"]],
     "deployment_ids": [["dep-" + "a" * 65]],
     "checkpoint": [{"at_ms": -1, "seq": 0}, {"at_ms": 1, "seq": 2**53 + 1}],
-    "events": [None, [], [{"seq": 0, "type": "created", "at_ms": 1}], [{"seq": -1, "type": "created", "at_ms": 1}]],
+    "events": [
+        None,
+        [],
+        [{"seq": 0, "type": "created", "at_ms": 1}],
+        [{"seq": -1, "type": "created", "at_ms": 1}],
+        [{"seq": 1, "type": "created", "at_ms": 1}, {"seq": 0, "type": "checkpoint", "at_ms": 1}],
+        [{"seq": 0, "type": "created", "at_ms": 1}, {"seq": 0, "type": "checkpoint", "at_ms": 1}],
+    ],
 }
 
 

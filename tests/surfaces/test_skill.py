@@ -203,7 +203,7 @@ def test_no_other_word_of_its_prose_looks_like_a_code() -> None:
 
 def test_over_mcp_reports_are_handed_in_as_it_says(tmp_path: Path) -> None:
     """The members that its prose names for MCP, through the tools themselves."""
-    for member in ("sessionToken", "context", "input", "closeInput", "suggestedPayload", "requires"):
+    for member in ("sessionToken", "context", "input", "closeInput", "tool", "suggestedArguments", "requires"):
         assert f"`{member}`" in PROSE
     env = environment(tmp_path, FixedClock())
     did(env, "queue init", name="northwind")

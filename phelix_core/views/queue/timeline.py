@@ -50,6 +50,7 @@ class Entry:
     moved: SafeStr = _NOTHING
     detail: SafeStr
     ids: SafeStr = _NOTHING
+    issue: SafeStr = _NOTHING
     by: SafeStr = _NOTHING
     via: SafeStr = _NOTHING
     gap: SafeStr = _NOTHING
@@ -213,6 +214,7 @@ def _event(
         moved=shown(f"{before} → {after}" if before and after and before != after else ""),
         detail=shown(" · ".join([*detail, *rest])),
         ids=shown(" ".join(str(payload[name]) for name in ("checkpointId", "leaseId") if payload.get(name))),
+        issue=shown(str(event.get("issueId") or "")),
         by=agents.get(str(event.get("runId")), _NOTHING),
         via=shown(str(event.get("via") or "not recorded")),
     )
