@@ -34,7 +34,8 @@ events = st.builds(
 @st.composite
 def sessions(draw: st.DrawFn) -> Session:
     """Any record that the format allows, members from the future included."""
-    history = tuple(draw(st.lists(events, min_size=1, max_size=5)))
+    drawn = draw(st.lists(events, min_size=1, max_size=5, unique_by=lambda event: event.seq))
+    history = tuple(sorted(drawn, key=lambda event: event.seq))
     return Session(
         schema_version="1",
         session_id=SESSION_ID,
