@@ -57,6 +57,7 @@ class SessionLifecycleAdapter:
     def __init__(self, *, data_dir: str | None = None, queue: str | None = None, read_only: bool = False) -> None:
         settings = load_settings(os.environ, data_dir=data_dir, queue=queue, read_only=read_only)
         self._env = open_environment(settings, Surface.CLI, delivers=True)
+        self._others: dict[str, Environment] = {}
 
     def __enter__(self) -> Self:
         """Use it in a `with`; the queue's file is let go of at its end."""
@@ -68,7 +69,8 @@ class SessionLifecycleAdapter:
 
     def shut(self) -> None:
         """Let go of the queue's file; the next call opens it again."""
-        self._env.queue.close()
+        for env in (self._env, *self._others.values()):
+            env.queue.close()
 
     # The document's eight
 
@@ -362,11 +364,14 @@ class SessionLifecycleAdapter:
         return _answer(perform(payload.encode(), self._over))
 
     def _over(self, path: str | None) -> Environment:
-        if path not in (None, self._env.queue.path):
-            return open_environment(
-                load_settings(os.environ, data_dir=self._env.settings.data_dir, queue=path), Surface.CLI, delivers=True
-            )
-        return self._env
+        """The environment over the queue that an input names."""
+        if path is None or path == self._env.queue.path:
+            return self._env
+        if path not in self._others:
+            own = self._env.settings
+            settings = load_settings(os.environ, data_dir=own.data_dir, queue=path, read_only=own.read_only)
+            self._others[path] = open_environment(settings, Surface.CLI, delivers=True)
+        return self._others[path]
 
     def _done(self, name: str, given: Any, *, context: Mapping[str, Any] | None = None, **more: object) -> Any:
         action = ACTIONS[name]

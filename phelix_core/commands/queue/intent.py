@@ -7,7 +7,7 @@ differs. Source: surfaces page, one registry; console page, section 1.
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.queue.records import Duties, told_again
@@ -26,6 +26,9 @@ if TYPE_CHECKING:  # a plain write starts without the means to describe itself
     from phelix_core.commands.preview import WritePlan
 
 Verb = Callable[[Ledger], Answer]
+
+_NOT_ASKED: Final = frozenset({"holder_pid"})
+"""What a retry by another process says otherwise, and still asks for the same."""
 
 
 @frozen
@@ -130,7 +133,8 @@ class QueueWrite:
             return self._verb(ledger)
         from hashlib import sha256  # noqa: PLC0415 - few calls carry a request's id, and its library is a dear one
 
-        given = {name: plain(getattr(self._request, name)) for name, _ in members_of(self._command.request)}
+        asked = (name for name, _ in members_of(self._command.request) if name not in _NOT_ASKED)
+        given = {name: plain(getattr(self._request, name)) for name in asked}
         return once(
             ledger,
             subject.project_id,

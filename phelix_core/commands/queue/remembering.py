@@ -27,6 +27,9 @@ MOST_RECALLS: Final = 25
 _A_SYNC: Final = 1_000
 _BESIDE: Final = 20
 """How many texts of others a delivery takes along."""
+_LONGEST_S: Final = 5.0
+"""How long a delivery looks for further ones."""
+_LONGEST_SYNC_S: Final = 120.0
 
 
 @frozen
@@ -73,7 +76,10 @@ class MemorySync:
             require_digest(expect_digest, self.plan().digest)
         linked: list[str] = []
         skipped: list[Answer] = []
+        until = self._env.clock.monotonic() + _LONGEST_SYNC_S
         for row in self._waiting():
+            if self._env.clock.monotonic() >= until:
+                break  # `waiting` tells what is left
             ref, reason = _offer(self._env, row)
             if ref is not None:
                 linked.append(ref)
@@ -162,22 +168,14 @@ def delivered(env: Environment, answer: Answer) -> Answer:
     row = env.queue.read(lambda tx: tx.outbox_row(row_id))
     if row is None or row.status != QUEUED:
         return answer
+    until = env.clock.monotonic() + _LONGEST_S
     ref, reason = _offer(env, row)
     if ref is None:
         return {**answer, "memoryQueued": True, memory.SKIPPED: reason}
-    hand_over(env, _BESIDE)
-    return {**answer, "memoryId": ref}
-
-
-def hand_over(env: Environment, most: int) -> int:
-    """Offer the memory what waits for it, up to the first that it does not take; answers how many it took."""
-    taken = 0
-    for row in env.queue.read(lambda tx: tx.outbox(limit=most)):
-        ref, _ = _offer(env, row)
-        if ref is None:
+    for other in env.queue.read(lambda tx: tx.outbox(limit=_BESIDE)):
+        if env.clock.monotonic() >= until or _offer(env, other)[0] is None:
             break
-        taken += 1
-    return taken
+    return {**answer, "memoryId": ref}
 
 
 def _offer(env: Environment, row: OutboxRow) -> tuple[str | None, str | None]:

@@ -1,6 +1,7 @@
 """A retry after a lost answer gets the first answer, and nothing happens twice."""
 
 import json
+import os
 from typing import Any
 
 import pytest
@@ -107,3 +108,10 @@ def test_a_request_id_that_looks_like_a_secret_is_refused_and_not_repeated(desk:
     error = desk.no("claim", **HOST, request_id=token.text)
     assert error["code"] == "INVALID_ARGUMENT"
     assert token.secret not in json.dumps(error)
+
+
+def test_a_retry_by_another_process_that_names_itself_as_the_holder_is_the_same_request(desk: Desk) -> None:
+    desk.open().plan(milestone("m", "a", "b"))
+    first = desk.claim(agent="ann", request_id="R-1", holder_pid=os.getpid())
+    again = desk.claim(agent="ann", request_id="R-1", holder_pid=os.getppid())
+    assert again == {**first, "replayed": True}
