@@ -4,38 +4,35 @@ A page says what the answer holds, the most pressing first, and where there is m
 read `--json`.
 """
 
-import json
-import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from math import ceil
 from typing import Any, Final, cast
 
-from phelix_core.checks import Surface
+from phelix_core.cli.advice_page import print_advice
 from phelix_core.cli.options import Call
 from phelix_core.cli.page import Page
 from phelix_core.cli.queue_cells import (
     Answer,
+    again,
     age_chart,
     field,
     gate,
     joined,
     lease_lines,
+    many,
     status,
     status_bars,
     status_strip,
 )
-from phelix_core.commands.registry import equivalent, load_command, validate
-from phelix_core.errors import PhelixError
-from phelix_core.redaction import redact
 from phelix_core.text import SafeStr
 from phelix_core.views.moments import moment, time_of_day, to_the_minute
 from phelix_core.views.queue.glyphs import GLYPHS
 from phelix_core.views.queue.timeline import Entry, audited, ms_of, timeline_of
-from phelix_core.views.shown import shown, shown_block
+from phelix_core.views.shown import shown
 
 _SHOWN: Final = 10
-_ENTRY: Final = 24
+_ENTRY: Final = 25
 """Cells before an entry's text."""
 
 
@@ -49,10 +46,9 @@ def _export(page: Page, answer: Answer, call: Call) -> None:
     for word in ("blocked", "pending"):
         found = [issue for issue in queue["blockedIssues"] if issue["status"] == word]
         _issues(page, word, found, counts.get(word, 0))
-    for milestone in queue["blockedMilestones"]:
-        _milestone(page, milestone)
+    _milestones(page, queue["blockedMilestones"], "blocked milestone")
     leases = answer["leases"]
-    page.line((f"{leases['activeCount']:,} leases", "bold"), f", {leases['staleCount']} stale")
+    page.line((many(leases["activeCount"], "lease"), "bold"), f", {leases['staleCount']:,} stale")
     lease_lines(page, leases["active"], leases["staleReasons"])
     _unseen_leases(page, leases, {str(one["id"]) for one in leases["active"]})
     policy = answer["policy"]
@@ -61,7 +57,7 @@ def _export(page: Page, answer: Answer, call: Call) -> None:
         _breaches(page, issue)
     _runs(page, answer["runs"])
     events = timeline_of({"events": answer["audit"]["recentEvents"]})
-    page.line((f"{answer['audit']['recentEventCount']} newest events", "bold"))
+    page.line((many(answer["audit"]["recentEventCount"], "newest event"), "bold"))
     _entries(page, events, tells_issue=True)
     _more_of_export(page, answer, call)
 
@@ -89,6 +85,13 @@ def _issues(page: Page, word: str, issues: Sequence[Answer], total: int) -> None
             (shown(f"  {gate(note)}" if note else ""), word if issue.get("blockedReason") else ""),
             hang=35,
         )
+
+
+def _milestones(page: Page, milestones: Sequence[Answer], name: str = "milestone") -> None:
+    if milestones:
+        page.line((many(len(milestones), name), "bold"))
+    for milestone in milestones:
+        _milestone(page, milestone)
 
 
 def _milestone(page: Page, milestone: Answer) -> None:
@@ -119,7 +122,7 @@ def _policy(page: Page, policy: Answer, escalated: int, breached: int) -> None:
     counts = [f"{number:,} {name}" for name, number in policy["breachCounts"].items() if number]
     told = f": {', '.join(counts)}" if counts else ""
     page.line(
-        (f"{policy['trackedIssues']:,} issues under a policy or a deadline", "bold"),
+        (f"{many(policy['trackedIssues'], 'issue')} under a policy or a deadline", "bold"),
         f", {escalated:,} escalated, ",
         (shown(f"{breached:,} in breach{told}"), "stale" if breached else ""),
     )
@@ -134,7 +137,7 @@ def _breaches(page: Page, issue: Answer) -> None:
 
 
 def _runs(page: Page, runs: Answer) -> None:
-    page.line((f"{runs['recentCount']} newest runs", "bold"))
+    page.line((many(runs["recentCount"], "newest run"), "bold"))
     for run in runs["recent"]:
         at = to_the_minute(ms_of(run["startedAt"]))
         ended = f", ended {to_the_minute(ms_of(run['finishedAt']))}" if "finishedAt" in run else ""
@@ -159,50 +162,43 @@ def _more_of_export(page: Page, answer: Answer, call: Call) -> None:
     number = int(cursor.removeprefix("p"))
     pages = max(number + 1, ceil(max(most, leases["activeCount"]) / limit))
     page.line((f"Page {number} of at most {pages:,}; the next:", "bold"))
-    page.shell(_again(call, cursor=cursor))
-
-
-def _again(call: Call, **more: object) -> SafeStr:
-    """The call as it was typed, with something else in it."""
-    return _placed(equivalent(call.command, validate(call.command, call.raw, Surface.CLI), call.data_dir, **more), call)
-
-
-def _placed(command: str, call: Call) -> SafeStr:
-    """A command over the same queue."""
-    return shown(command + (f" --queue {shlex.quote(redact(call.queue))}" if call.queue else ""))
+    page.shell(again(call, cursor=cursor))
 
 
 def _audit(page: Page, answer: Answer, call: Call) -> None:
     issue, summary, evidence = answer["issue"], answer["summary"], answer["evidence"]
     page.line(status(issue["status"]), "  ", shown(issue["id"]), "  ", (shown(issue["task"]), "bold"), hang=2)
     most = summary.get("countedUpTo")
-    numbers = [
-        f"{summary[key]:,}{'+' if summary[key] == most else ''} {word}{'' if summary[key] == 1 else 's'}"
-        for key, word in (
-            ("eventCount", "event"),
-            ("checkpointCount", "checkpoint"),
-            ("leaseCount", "lease"),
-            ("memoryLinkCount", "link to the memory"),
+    page.line(
+        ", ".join(
+            many(summary[key], word, capped=summary[key] == most)
+            for key, word in (
+                ("eventCount", "event"),
+                ("checkpointCount", "checkpoint"),
+                ("leaseCount", "lease"),
+                ("memoryLinkCount", "memory"),
+            )
+            if summary[key]
         )
-        if summary[key]
-    ]
-    page.line(", ".join(numbers).replace("links to the memorys", "links to the memory"))
+    )
     _entries(page, audited(answer), tells_issue=False)
-    reasons: dict[str, str] = {}
     active = [lease for lease in evidence["leases"] if lease["status"] == "active"]
     if active:
         page.line(("held by", "bold"))
-        lease_lines(page, active, reasons)
+        lease_lines(page, active, {})
     for artifact in evidence["artifacts"]:
         field(
             page, "artifact", shown(f"{artifact['id']}  {artifact['kind']} {artifact['path']} ({artifact['status']})")
         )
     if (cursor := answer.get("nextCursor")) is None:
         return
-    size, older = len(evidence["events"]), summary["eventCount"] - len(evidence["events"])
-    counted = f"{older:,}{'+' if summary['eventCount'] == most else ''} older events, {ceil(older / size):,} more pages"
-    page.line((f"{'Older events follow' if call.raw.get('cursor') else counted}; the next page:", "bold"))
-    page.shell(_again(call, cursor=cursor))
+    told = "Older events follow; the next page:"
+    if not call.raw.get("cursor"):
+        size, older = len(evidence["events"]), summary["eventCount"] - len(evidence["events"])
+        counted = many(older, "older event", capped=summary["eventCount"] == most)
+        told = f"{counted}, {many(ceil(older / size), 'more page')}; the next:"
+    page.line((told, "bold"))
+    page.shell(again(call, cursor=cursor))
 
 
 def _entries(page: Page, entries: Sequence[Entry], *, tells_issue: bool) -> None:
@@ -232,124 +228,36 @@ def _health(page: Page, answer: Answer, call: Call) -> None:
     _scope(page, answer)
     status_bars(page, answer["queue"]["statusCounts"])
     leases = answer["leases"]
-    page.line((f"{leases['activeCount']:,} leases", "bold"), f", {leases['staleCount']} stale")
+    page.line((many(leases["activeCount"], "lease"), "bold"), f", {leases['staleCount']:,} stale")
     if leases["activeCount"]:
         age_chart(page, leases["ages"])
     _unseen_leases(page, leases, set())
-    if blockers := answer["claimsBlockedBy"]:
-        page.line((f"claims are blocked by {len(blockers)}", "needs_recovery"))
-        for one in blockers:
-            page.line("  ", status("needs_recovery"), shown(f"  {one['issueId']}  {one['reason']}"), hang=4)
-            page.line(shown(f"      {one['summary']}  next: {one['nextStep']}"), hang=6)
+    _blockers(page, answer["claimsBlockedBy"])
     policy = answer["policy"]
     if policy["trackedIssues"]:
         _policy(page, policy, policy["escalatedIssueCount"], policy["breachedIssueCount"])
     for alert in answer["alerts"]:
         if alert["kind"] == "policy_breaches":
             page.line("  ", ("in breach: ", "stale"), shown(joined(alert["refIds"], _SHOWN)), hang=13)
-    if answer["milestones"]:
-        page.line((f"{len(answer['milestones']):,} milestones", "bold"))
-    for milestone in answer["milestones"]:
-        _milestone(page, milestone)
+    _milestones(page, answer["milestones"])
+    _last(page, answer)
+
+
+def _blockers(page: Page, blockers: Sequence[Answer]) -> None:
+    if blockers:
+        page.line((f"claims are blocked by {len(blockers):,}", "needs_recovery"))
+    for one in blockers:
+        about = f"  {one['issueId']}  {one['reason']}: {one['summary']}  next: {one['nextStep']}"
+        page.line("  ", status("needs_recovery"), shown(about), hang=20)
+
+
+def _last(page: Page, answer: Answer) -> None:
     audit = answer["audit"]
     if audit["failedRunCount"]:
-        page.line((f"{audit['failedRunCount']:,} runs failed", "failed"))
+        page.line((f"{many(audit['failedRunCount'], 'run')} failed", "failed"))
     for name, at in (("checkpoint", answer["checkpoints"]["lastCheckpointAt"]), ("event", audit["lastEventAt"])):
         if at is not None:
             page.line(f"last {name:<11}{moment(ms_of(at))}")
-
-
-def _next(page: Page, answer: Answer, call: Call) -> None:
-    context = answer["context"]
-    stage = f" ({context['stage']})" if "stage" in context else ""
-    page.line((shown(answer["reason"]), "bold"), shown(stage))
-    if "issue" in context:
-        issue = context["issue"]
-        about = shown(f"  {issue['id']}  {context.get('priority', issue['priority'])}  {issue['task']}")
-        field(page, "issue", status(issue["status"]), about)
-    if "lease" in context:
-        page.line(("lease", "bold"))
-        blocker = context.get("blocker", {})
-        reasons = {context["lease"]["id"]: blocker.get("summary", "")} if blocker.get("refType") == "lease" else {}
-        lease_lines(page, [context["lease"]], reasons)
-    if "blocker" in context:
-        blocker = context["blocker"]
-        told = f"{blocker['code']}, {blocker['refType']} {blocker['refId']}: {gate(blocker['summary'])}"
-        field(page, "because", shown(told))
-    if "dispatch" in context:
-        field(page, "this host", shown(_dispatch(context["dispatch"], str(context.get("host", "")))))
-    for candidate in context.get("candidates", ()):
-        told = f"{candidate['issueId']}  {candidate['task']}  {_missing(candidate)}"
-        field(page, "candidate", shown(told))
-    for project in context.get("projects", ()):
-        field(page, "project", shown(f"{project['id']}  {project['key']}  {project['name']}"))
-    if "suggestedPayload" in answer:
-        _suggested(page, answer["suggestedPayload"], answer["requires"], call)
-    elif "projects" in context:
-        page.line(("Say which, as in:", "bold"))
-        page.shell(_again(call, project=context["projects"][0]["id"]))
-
-
-def _dispatch(dispatch: Answer, host: str) -> str:
-    needed = [f"class {dispatch['requiredWorkloadClass']}"] if "requiredWorkloadClass" in dispatch else []
-    needed += dispatch["requiredHostCapabilities"]
-    needs = f" needs {', '.join(needed)}" if needed else " takes any host"
-    return f"{host} may take it: it{needs}" if dispatch["eligible"] else f"{host} may not: {_missing(dispatch)}"
-
-
-def _missing(told: Answer) -> str:
-    missing = [f"class {told['missingWorkloadClass']}"] if "missingWorkloadClass" in told else []
-    missing += told.get("missingHostCapabilities") or ()
-    return f"missing: {', '.join(missing)}" if missing else "nothing is missing"
-
-
-_FILLED_IN: Final[Mapping[str, tuple[object, str]]] = {
-    "artifacts": ([{"kind": "KIND", "path": "PATH"}], "KIND and PATH: what the work is on, as branch and its name"),
-    "recoverySummary": ("FOUND", "FOUND: what was found of the work"),
-    "reason": ("WHY", "WHY: a reason, which is recorded"),
-    "workspaceName": ("WORKSPACE", "WORKSPACE: a name"),
-    "projectName": ("PROJECT", "PROJECT: a name"),
-    "campaignName": ("CAMPAIGN", "CAMPAIGN: a name"),
-    "objective": ("OBJECTIVE", "OBJECTIVE: what the campaign is for"),
-}
-"""What the caller adds to a payload: what stands for it, and what it is."""
-
-
-def _suggested(page: Page, payload: Answer, requires: Sequence[str], call: Call) -> None:
-    """The same call for both command lines, ready to copy."""
-    given, told = dict(payload["input"]), list[str]()
-    for member in requires:
-        name = member.removeprefix("input.")
-        given[name], words = _FILLED_IN.get(name, (name.upper(), f"{name.upper()}: {name}"))
-        told.append(words)
-    if (command := _command_of(str(payload["action"]), given)) is not None:
-        page.line(("Run:", "bold"))
-        page.shell(_placed(command + (f" --data-dir {shlex.quote(call.data_dir)}" if call.data_dir else ""), call))
-    page.line(("Or the same as a lifecycle payload:", "bold"))
-    options = f" --data-dir {shlex.quote(call.data_dir)}" if call.data_dir else ""
-    page.line(_placed(f"phelix-lifecycle{options}", call), " <<'EOF'")
-    # ASCII, so that it is exact and harmless at once.
-    page.verbatim(shown_block(json.dumps({**payload, "input": given}, indent=2)) + "\nEOF\n")
-    for words in told:
-        page.line("fill in    ", words, hang=11)
-
-
-def _command_of(word: str, given: Mapping[str, object]) -> str | None:
-    """The command that a payload is; None where it cannot be told."""
-    from phelix_core.lifecycle.actions import ACTIONS  # noqa: PLC0415 - most pages suggest nothing
-    from phelix_core.lifecycle.performing import read  # noqa: PLC0415 - the same
-
-    action = ACTIONS.get(word)
-    if action is None:
-        return None
-    made, issues = read(action.input, given, ())
-    if issues:
-        return None
-    command = load_command(action.command)
-    try:
-        return equivalent(command, validate(command, action.raw(made), Surface.CLI))
-    except PhelixError:
-        return None
 
 
 def _context(page: Page, answer: Answer, call: Call) -> None:
@@ -392,7 +300,7 @@ INSPECTIONS: Final[dict[str, Callable[[Page, Any, Call], None]]] = {
     "queue export": _export,
     "queue audit": _audit,
     "queue health": _health,
-    "queue next": _next,
+    "queue next": print_advice,
     "queue context": _context,
     "queue memory sync": _synced,
 }

@@ -37,6 +37,8 @@ _ROLES: Final = {
 
 _LEAST_ROOM: Final = 24
 """A terminal that leaves less than so many cells beside what hangs gets lines that do not hang."""
+_NAMING: Final = 2
+"""Columns of a table that say which row it is."""
 _SHELL_WORD: Final = re.compile(r"""(?:'[^']*'|"[^"]*"|[^\s'"])+""")
 _CONTINUED: Final = " \\"
 
@@ -88,7 +90,7 @@ class Page:
         self._stream.write(text)
 
     def table(self, titles: Sequence[str], rows: Sequence[Sequence[Cell]], *, flexible: int) -> None:
-        """A table; column `flexible` gives way where the terminal is narrow."""
+        """A table; column `flexible` gives way first where the terminal is narrow, the two that name a row never."""
         if self._console is None:
             self._plain_table(titles, rows)
             return
@@ -98,7 +100,10 @@ class Page:
 
         table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1), header_style="bold")
         for index, title in enumerate(titles):
-            table.add_column(title, no_wrap=True, overflow="ellipsis", ratio=1 if index == flexible else None)
+            kept = index < _NAMING and index != flexible
+            least = max(_cells(title), *(_cells(row[index][0]) for row in rows)) if kept else None
+            ratio = 1 if index == flexible else None
+            table.add_column(title, no_wrap=True, overflow="ellipsis", ratio=ratio, min_width=least)
         for row in rows:
             table.add_row(*(Text(text, style=_ROLES.get(role, role)) for text, role in row))
         self._console.print(table)

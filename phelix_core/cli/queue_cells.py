@@ -4,10 +4,15 @@ A chart says the same without colour, and stands beside the numbers that it draw
 """
 
 from collections.abc import Mapping, Sequence
+from shlex import quote
 from typing import Any, Final
 
+from phelix_core.checks import Surface
+from phelix_core.cli.options import Call
 from phelix_core.cli.page import Cell, Page
+from phelix_core.commands.registry import equivalent, validate
 from phelix_core.queue.gates import gate_in
+from phelix_core.redaction import redact
 from phelix_core.text import SafeStr
 from phelix_core.views.moments import long_span, span
 from phelix_core.views.queue.glyphs import GLYPHS, UNKNOWN
@@ -40,16 +45,35 @@ def gate(reason: str) -> str:
     return reason if found is None else f"{found.kind} {found.id}"
 
 
+def many(number: int, word: str, *, capped: bool = False) -> str:
+    """So many of a thing; `capped` where they were counted no further."""
+    plural = "" if number == 1 else "s"
+    told = f"{word[:-1]}ies" if plural and word.endswith("ry") else f"{word}{plural}"
+    return f"{number:,}{'+' if capped else ''} {told}"
+
+
 def joined(words: Sequence[str], most: int) -> str:
     """The first few of many."""
     more = f" and {len(words) - most:,} more" if len(words) > most else ""
     return f"{', '.join(words[:most])}{more}"
 
 
+def again(call: Call, **more: str) -> SafeStr:
+    """The call as it was typed, with something else in it."""
+    return placed(equivalent(call.command, validate(call.command, call.raw, Surface.CLI), **more), call)
+
+
+def placed(command: str, call: Call) -> SafeStr:
+    """A command over the same queue as `call`, ready to copy."""
+    for option, path in (("--data-dir", call.data_dir), ("--queue", call.queue)):
+        command += f" {option} {quote(redact(path))}" if path else ""
+    return shown(command)
+
+
 def status_bars(page: Page, counts: Mapping[str, int]) -> None:
     """How many issues there are of each status, the most pressing first."""
     total = counts["total"]
-    page.line((f"{total:,} issues", "bold"))
+    page.line((many(total, "issue"), "bold"))
     for word in _by_pressure(counts):
         bar = "█" * max(1, round(counts[word] / total * _BAR))
         page.line("  ", (f"{GLYPHS[word]} {word:<15}", word), f"{counts[word]:>9,}  ", (bar, word))
@@ -69,7 +93,7 @@ def status_strip(counts: Mapping[str, int]) -> list[Cell]:
     for word, begin, end in zip(words, [0, *ends], ends, strict=False):
         cells.append((SafeStr(GLYPHS[word] * (end - begin)), word))
     for word in words:
-        cells += [(SafeStr("  "), ""), (SafeStr(f"{counts[word]:,} {word}"), word)]
+        cells += [(SafeStr("  "), ""), (SafeStr(f"{word}={counts[word]:,}"), word)]
     return cells
 
 
@@ -98,19 +122,20 @@ def age_chart(page: Page, ages: Sequence[Answer]) -> None:
 def lease_lines(page: Page, leases: Sequence[Answer], reasons: Mapping[str, str]) -> None:
     """Active leases, each with what is left of its time, and why it is stale."""
     for lease in leases:
-        left, reason = lease.get("leftMs"), reasons.get(str(lease["id"]))
+        left, standing = lease.get("leftMs"), str(lease.get("standing", ""))
+        reason = reasons.get(str(lease["id"])) or (standing if standing != "live" else "")
         role = "stale" if reason else "unknown" if left is None else "in_progress"
-        told = [f"{lease['agentId']} on {lease['host']}"]
-        if reason:
-            told.insert(0, reason)
-            told += [f"checkpoint due {_when(lease.get('checkpointLeftMs'))}"]
+        told = [reason] if reason else []
+        told.append(f"{lease['agentId']} on {lease['host']}")
+        if lease.get("checkpointStanding", "live") != "live":
+            told.append(f"checkpoint was due {_when(lease.get('checkpointLeftMs'))}")
         bar = _time_left(left, int(lease["ttlSeconds"]) * 1000)
         page.line(
             *("  ", shown(str(lease["id"])), "  ", (SafeStr(bar), role)),
             ("  ", ""),
-            (SafeStr(f"{_when(left):<12}  "), role),
+            (SafeStr(f"{_when(left):<11}  "), role),
             shown(f"{lease['issueId']}  {'; '.join(told)}"),
-            hang=48,
+            hang=22,
         )
 
 

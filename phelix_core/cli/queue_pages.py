@@ -6,7 +6,9 @@ from typing import Any, Final
 from phelix_core.cli.options import Call
 from phelix_core.cli.page import Cell, Page
 from phelix_core.cli.queue_cells import Answer, field, gate, status
+from phelix_core.text import SafeStr
 from phelix_core.views.moments import long_span
+from phelix_core.views.queue.timeline import remembered
 from phelix_core.views.shown import shown
 
 _SHOWN: Final = 10
@@ -254,8 +256,16 @@ def _show(page: Page, answer: Answer) -> None:
             "checkpoint",
             shown(f"{point['createdAt']} {point['title']} → {point['taskStatus']}: {point['summary']}"),
         )
+    _made_of_it(page, answer)
+
+
+def _made_of_it(page: Page, answer: Answer) -> None:
+    """Artifacts, and what the memory made of checkpoints."""
     for artifact in answer["artifacts"]:
         field(page, "artifact", shown(f"{artifact['kind']} {artifact['path']} ({artifact['status']})"))
+    for memory in remembered(answer):
+        state = f"waits for the memory{f' ({memory.why})' if memory.why else ''}" if memory.waits else memory.ref
+        field(page, "memory", SafeStr(f"{memory.kind} {state}: {memory.summary}"))
 
 
 def _staleness(page: Page, told: Answer) -> None:

@@ -10,10 +10,10 @@ from typing import Annotated, Any, Final, TypeVar, dataclass_transform
 from phelix_core.checks import NATURAL, Check, CheckFailed, Help, at_least, capped, one_of
 from phelix_core.commands.queue.fields import NO_SECRET, NOT_EMPTY, Seconds
 from phelix_core.frozen import frozen
-from phelix_core.memory.port import KINDS
 from phelix_core.queue.model import (
     JSON_CAP,
     LINE_CAP,
+    MEMORY_KINDS,
     MOST_ARTIFACTS,
     MOST_CAPABILITIES,
     REASON_CAP,
@@ -175,7 +175,7 @@ class Report:
     artifact_ids: Annotated[tuple[Line, ...], _sized(MOST_ARTIFACTS), Help("What backs it: ids, paths, links")] = ()
     csqr_lite_scorecards: _Scorecards = ()
     persist_to_mem0: _Persist = None
-    memory_kind: Annotated[str | None, one_of(*KINDS)] = None
+    memory_kind: Annotated[str | None, one_of(*MEMORY_KINDS)] = None
     memory_content: _Content = None
     metadata: dict[str, str] | None = None
     request_id: RequestId = None
@@ -193,7 +193,7 @@ class Closing:
     artifact_ids: Annotated[tuple[Line, ...], _sized(MOST_ARTIFACTS), Help("What backs it: ids, paths, links")] = ()
     csqr_lite_scorecards: _Scorecards = ()
     persist_to_mem0: _Persist = None
-    memory_kind: Annotated[str | None, one_of(*KINDS)] = None
+    memory_kind: Annotated[str | None, one_of(*MEMORY_KINDS)] = None
     memory_content: _Content = None
     metadata: dict[str, str] | None = None
     release_lease: Annotated[bool, Check(_released), Help("Always true")] = True

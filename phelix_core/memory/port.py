@@ -9,8 +9,6 @@ from typing import Final, Protocol
 
 from phelix_core.frozen import frozen
 
-KINDS: Final = ("decision", "preference", "summary", "artifact_context", "note")
-"""Kinds of what is remembered, as payloads name them."""
 NOT_CONFIGURED: Final = "no memory is configured"
 
 _NO_MEMBERS: Final[Mapping[str, str]] = MappingProxyType({})

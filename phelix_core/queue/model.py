@@ -51,6 +51,8 @@ MOST_CAPABILITIES: Final = 500
 BATCH_CAP: Final = 8 * 1024 * 1024
 """Caps in UTF-8 bytes as sent, or in items."""
 
+MEMORY_KINDS: Final = ("decision", "preference", "summary", "artifact_context", "note")
+"""Kinds of what is remembered, as payloads name them."""
 QUEUED: Final = "queued"
 DELIVERED: Final = "delivered"
 """An outbox row's states."""

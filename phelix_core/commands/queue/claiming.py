@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Annotated, Any, Final
 
 from phelix_core.checks import Alias, Help, one_of
@@ -30,7 +31,6 @@ from phelix_core.commands.queue.fields import (
 )
 from phelix_core.commands.queue.holders import started_at
 from phelix_core.commands.queue.intent import QueueWrite
-from phelix_core.commands.queue.remembering import recalled, require_memory
 from phelix_core.commands.queue.targets import issue_target, scope_of, scope_target
 from phelix_core.commands.registry import Effect, command
 from phelix_core.errors import InvalidArgument
@@ -109,7 +109,7 @@ class RecoverIssue:
 def claim(request: ClaimIssue, env: Environment) -> QueueWrite:
     """Decide a claim."""
     require_few(request)
-    require_memory(request)
+    _require_memory(request)
     asked = _asker(request, env, request.host)
     return QueueWrite(
         claim,
@@ -117,7 +117,7 @@ def claim(request: ClaimIssue, env: Environment) -> QueueWrite:
         env,
         lambda ledger: begin(ledger, asked(ledger)),
         target=scope_target(request),
-        after=lambda context: recalled(env, request, context),
+        after=partial(_recalled, request, env),
     )
 
 
@@ -130,7 +130,7 @@ def claim(request: ClaimIssue, env: Environment) -> QueueWrite:
 def recover(request: RecoverIssue, env: Environment) -> QueueWrite:
     """Decide a recovery."""
     require_few(request)
-    require_memory(request)
+    _require_memory(request)
     if request.resolution == RESUME:
         return _taking_over(request, env)
     if request.issue_id is None:
@@ -166,7 +166,23 @@ def _taking_over(request: RecoverIssue, env: Environment) -> QueueWrite:
         return begin_recovery(ledger, asked(ledger), summary, request.next_step)
 
     target = scope_target(request) if request.issue_id is None else issue_target(request.issue_id)
-    return QueueWrite(recover, request, env, verb, target=target, after=lambda context: recalled(env, request, context))
+    return QueueWrite(
+        recover, request, env, verb, target=target, after=lambda context: _recalled(request, env, context)
+    )
+
+
+def _require_memory(request: Any) -> None:
+    """Refuse questions to a memory that was not asked for."""
+    if not request.memory and (request.memory_query is not None or request.memory_limit is not None):
+        raise InvalidArgument("memory-query: it says what to recall; --memory asks for it.")
+
+
+def _recalled(request: Any, env: Environment, context: Answer) -> Answer:
+    if not request.memory:
+        return context
+    from phelix_core.commands.queue.remembering import recalled  # noqa: PLC0415 - few begins ask
+
+    return recalled(env, request, context)
 
 
 def _after_recovery(answer: Answer) -> tuple[str, ...]:

@@ -7,11 +7,11 @@ from typing import Annotated, Any, Final, cast
 from phelix_core.checks import Alias, Check, CheckFailed, Contents, Help, Only, Surface, at_least, capped, one_of
 from phelix_core.commands.environment import Environment
 from phelix_core.errors import InvalidArgument, LeaseLost
-from phelix_core.memory.port import KINDS
 from phelix_core.queue.model import (
     JSON_CAP,
     LINE_CAP,
     LONGEST_S,
+    MEMORY_KINDS,
     MOST_ARTIFACTS,
     MOST_CAPABILITIES,
     REASON_CAP,
@@ -115,7 +115,7 @@ Memory = Annotated[bool, Help("Ask the memory what it knows, and let reports be 
 MemoryQuery = Annotated[str | None, free_text(LINE_CAP), NOT_EMPTY, Help("What to recall; the task without")]
 MemoryLimit = Annotated[int | None, at_least(1, 25), Help("At most so many memories (5)")]
 Remember = Annotated[bool | None, Help("Remember this report, whatever its status")]
-MemoryKind = Annotated[str | None, one_of(*KINDS), Help("What kind of memory it makes")]
+MemoryKind = Annotated[str | None, one_of(*MEMORY_KINDS), Help("What kind of memory it makes")]
 MemoryContent = Annotated[str | None, free_text(SUMMARY_CAP), NOT_EMPTY, Help("What to remember; the summary without")]
 Metadata = Annotated[str | None, capped(JSON_CAP), Help("A JSON object of texts, kept beside the memory")]
 Scorecards = Annotated[

@@ -26,17 +26,16 @@ from phelix_core.commands.queue.fields import (
     require_few,
 )
 from phelix_core.commands.queue.intent import QueueWrite
-from phelix_core.commands.queue.remembering import delivered, wish_of
 from phelix_core.commands.queue.targets import issue_target, lease_target
 from phelix_core.commands.registry import Command, Effect, command
 from phelix_core.errors import PhelixError
 from phelix_core.frozen import frozen, members_of
-from phelix_core.queue import payload, transitions
+from phelix_core.queue import transitions
 from phelix_core.queue.model import JSON_CAP, LINE_CAP, MOST_ARTIFACTS, WORD_CAP
-from phelix_core.queue.payload import free_json
 from phelix_core.queue.store import Questions
 from phelix_core.queue.verbs.answers import Answer, stored_json
 from phelix_core.queue.verbs.ledger import Ledger, the_issue
+from phelix_core.queue.verbs.memory import NO_WISH, OUTBOX, Wish
 from phelix_core.queue.verbs.progress import (
     Holding,
     Report,
@@ -155,14 +154,49 @@ def _report(request: Any) -> Report:
         evidence=request.evidence,
         title=request.title,
         reason=request.reason,
-        memory=wish_of(request),
+        memory=_wish(request),
         scorecards=_scorecards(request.scorecards),
     )
+
+
+def _wish(request: Any) -> Wish:
+    """What a report says about remembering it."""
+    if (request.memory, request.memory_kind, request.memory_content, request.metadata) == (None,) * 4:
+        return NO_WISH
+    return Wish(
+        persist=request.memory,
+        kind=request.memory_kind,
+        content=request.memory_content,
+        metadata=_metadata(request.metadata),
+    )
+
+
+def _metadata(text: str | None) -> str:
+    from phelix_core.queue.payload import an_object, free_json, wrong  # noqa: PLC0415 - few reports carry any
+
+    value = json_of(text, "metadata")
+    if not all(isinstance(one, str) for one in an_object(value, "metadata", None).values()):
+        wrong("metadata", "expected texts by name")
+    return free_json(value, "metadata")
+
+
+def _remembered(env: Environment, answer: Answer) -> Answer:
+    """The answer, with what became of a text for the memory; a call that ends soon leaves it to others."""
+    row_id = answer.pop(OUTBOX, None)
+    if row_id is None:
+        return answer
+    if not env.delivers:
+        return {**answer, "memoryQueued": True}
+    from phelix_core.commands.queue.remembering import delivered  # noqa: PLC0415 - few reports are remembered
+
+    return delivered(env, answer, row_id)
 
 
 def _scorecards(text: str | None) -> tuple[Scorecard, ...]:
     if text is None:
         return ()
+    from phelix_core.queue import payload  # noqa: PLC0415 - few reports carry any
+
     items = payload.a_list(json_of(text, "scorecards"), "scorecards", MOST_ARTIFACTS)
     cards: list[Scorecard] = []
     for index, item in enumerate(items):
@@ -187,7 +221,7 @@ def _reporting(own: Command, request: Any, env: Environment, verb: Any, name: st
         lambda ledger: verb(ledger, holding, report),
         target=lease_target(holding.lease_id),
         effects=_promoting,
-        after=lambda answer: delivered(env, answer),
+        after=lambda answer: _remembered(env, answer),
     )
 
 
@@ -299,6 +333,8 @@ class Advance:
 )
 def save_an_artifact(request: SaveArtifact, env: Environment) -> QueueWrite:
     """Decide an artifact's row."""
+    from phelix_core.queue.payload import free_json  # noqa: PLC0415 - see `_metadata`
+
     metadata = free_json(json_of(request.metadata, "metadata"), "metadata")
     holding = None if request.lease is None else Holding(lease_id=request.lease)
 

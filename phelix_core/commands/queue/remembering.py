@@ -9,9 +9,8 @@ from typing import Annotated, Any, Final
 
 from phelix_core.checks import Help, at_least
 from phelix_core.commands.environment import Environment
-from phelix_core.commands.queue.fields import json_of
 from phelix_core.commands.registry import Effect, command
-from phelix_core.errors import InvalidArgument, PhelixError
+from phelix_core.errors import PhelixError
 from phelix_core.frozen import frozen
 from phelix_core.memory.port import Keepsake, MemoryScope, MemoryUnavailable, Recalled
 from phelix_core.queue.model import QUEUED, OutboxRow
@@ -19,7 +18,6 @@ from phelix_core.queue.store import Questions
 from phelix_core.queue.verbs import memory
 from phelix_core.queue.verbs.answers import Answer, present, stored_json
 from phelix_core.queue.verbs.ledger import Ledger, the_project
-from phelix_core.queue.verbs.memory import Wish
 from phelix_core.redaction import redact
 
 DEFAULT_RECALLS: Final = 5
@@ -94,31 +92,8 @@ class MemorySync:
         return self._env.queue.read(lambda tx: tx.outbox(limit=self._request.limit))
 
 
-def wish_of(request: Any) -> Wish:
-    """What a report says about remembering it."""
-    return Wish(
-        persist=request.memory,
-        kind=request.memory_kind,
-        content=request.memory_content,
-        metadata=_metadata(request.metadata),
-    )
-
-
-def _metadata(text: str | None) -> str:
-    from phelix_core.queue.payload import an_object, free_json, wrong  # noqa: PLC0415 - few reports carry any
-
-    if text is None:
-        return "{}"
-    value = json_of(text, "metadata")
-    if not all(isinstance(one, str) for one in an_object(value, "metadata", None).values()):
-        wrong("metadata", "expected texts by name")
-    return free_json(value, "metadata")
-
-
 def recalled(env: Environment, request: Any, context: Answer) -> Answer:
     """The context of a begin with what the memory had to say; recorded either way."""
-    if not request.memory:
-        return context
     query = request.memory_query or context["issueTask"]
     found, reason = _asked(env, query, context["scope"], request.memory_limit or DEFAULT_RECALLS)
 
@@ -158,13 +133,8 @@ def _asked(env: Environment, query: str, scope: Mapping[str, str], limit: int) -
         return (), redact(str(unavailable))
 
 
-def delivered(env: Environment, answer: Answer) -> Answer:
-    """The answer of a report with what became of its text; a process that lives long hands others over beside it."""
-    row_id = answer.pop(memory.OUTBOX, None)
-    if row_id is None:
-        return answer
-    if not env.delivers:
-        return {**answer, "memoryQueued": True}
+def delivered(env: Environment, answer: Answer, row_id: str) -> Answer:
+    """The answer of a report with what became of its text; others that wait are handed over beside it."""
     row = env.queue.read(lambda tx: tx.outbox_row(row_id))
     if row is None or row.status != QUEUED:
         return answer
@@ -227,9 +197,3 @@ def _keepsake(tx: Questions, row: OutboxRow) -> Keepsake:
         note=point.next_step if point else "",
         metadata=metadata if isinstance(metadata, dict) else {},  # pyright: ignore[reportUnknownArgumentType]
     )
-
-
-def require_memory(request: Any) -> None:
-    """Refuse questions to a memory that was not asked for."""
-    if not request.memory and (request.memory_query is not None or request.memory_limit is not None):
-        raise InvalidArgument("memory-query: it says what to recall; --memory asks for it.")
