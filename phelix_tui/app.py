@@ -24,6 +24,7 @@ from phelix_core.errors import InvalidArgument
 from phelix_core.settings import Settings
 from phelix_core.text import visible
 from phelix_tui.arrangement import Patch
+from phelix_tui.deliveries import Deliveries, has_to_deliver
 from phelix_tui.desk import Desk, Reading, is_writable
 from phelix_tui.feed import Feed
 from phelix_tui.fitting import FittingApp
@@ -78,6 +79,7 @@ class ConsoleApp(FittingApp[int]):
         self.fleet = FleetRoom(self.desk)
         self.queue = QueueRoom(self.desk)
         self.attention = AttentionRoom(self.desk)
+        self._deliveries: Deliveries | None = None
         self._last_session: str | None = None
         self._first_look = asyncio.Event()
         self._first_board = asyncio.Event()
@@ -112,7 +114,20 @@ class ConsoleApp(FittingApp[int]):
         await self.push_screen(self.fleet)
         self.run_worker(self.feed.run(), name="feed", exclusive=True, exit_on_error=False)
         self.run_worker(self.queue_feed.run(), name="queue feed", group="queue", exclusive=True, exit_on_error=False)
+        if has_to_deliver(self.desk.env.settings):
+            self.run_worker(self._deliver(), name="deliveries", group="memory", exit_on_error=False)
         self.set_interval(1.0, self._second)
+
+    async def _deliver(self) -> None:
+        """Hand the memory what waits for it, not before what there is has been drawn."""
+        await self.settled()
+        self._deliveries = Deliveries(self.desk.env)
+        self._deliveries.start()
+
+    def on_unmount(self) -> None:
+        """Hand nothing over any more."""
+        if self._deliveries is not None:
+            self._deliveries.stop()
 
     # What comes in
 

@@ -59,7 +59,8 @@ def demo_fleet(settings: Settings, *, moves: bool) -> Generator[Settings]:
 
     folder = tempfile.mkdtemp(prefix="phelix-demo-")
     done = Event()
-    inside = replace(settings, data_dir=folder, queue=f"{folder}/{QUEUE_FILE}")
+    # Nothing that is made up reaches the memory of the person who looks at it.
+    inside = replace(settings, data_dir=folder, queue=f"{folder}/{QUEUE_FILE}", memory=None)
     # The agents of the demo write, also where the console may not.
     fleet = DemoFleet(open_environment(replace(inside, read_only=False), Surface.CLI))
     fleet.write(_DEMO_SESSIONS)

@@ -39,6 +39,9 @@ _LEAST_ROOM: Final = 24
 """A terminal that leaves less than so many cells beside what hangs gets lines that do not hang."""
 _NAMING: Final = 2
 """Columns of a table that say which row it is."""
+_LEAST_COLUMN: Final = 8
+"""Cells that a column keeps, or it is left out."""
+_BETWEEN: Final = 2
 _SHELL_WORD: Final = re.compile(r"""(?:'[^']*'|"[^"]*"|[^\s'"])+""")
 _CONTINUED: Final = " \\"
 
@@ -90,30 +93,48 @@ class Page:
         self._stream.write(text)
 
     def table(self, titles: Sequence[str], rows: Sequence[Sequence[Cell]], *, flexible: int) -> None:
-        """A table; column `flexible` gives way first where the terminal is narrow, the two that name a row never."""
+        """A table; where the terminal is narrow the widest columns give way, but for the two that name a row.
+
+        `flexible` is the column that gives way even if it is one of these, and that is never left out.
+        """
+        lines = [[(title, "bold") for title in titles], *rows]
+        widths = [max(_cells(line[column][0]) for line in lines) for column in range(len(titles))]
         if self._console is None:
-            self._plain_table(titles, rows)
+            for line in lines:
+                padded = (text + " " * (width - _cells(text)) for (text, _), width in zip(line, widths, strict=True))
+                self._stream.write("  ".join(padded).rstrip() + "\n")
             return
-        from rich.box import SIMPLE_HEAD  # noqa: PLC0415 - on a terminal only
-        from rich.table import Table  # noqa: PLC0415 - on a terminal only
         from rich.text import Text  # noqa: PLC0415 - on a terminal only
 
-        table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1), header_style="bold")
-        for index, title in enumerate(titles):
-            kept = index < _NAMING and index != flexible
-            least = max(_cells(title), *(_cells(row[index][0]) for row in rows)) if kept else None
-            ratio = 1 if index == flexible else None
-            table.add_column(title, no_wrap=True, overflow="ellipsis", ratio=ratio, min_width=least)
-        for row in rows:
-            table.add_row(*(Text(text, style=_ROLES.get(role, role)) for text, role in row))
-        self._console.print(table)
-
-    def _plain_table(self, titles: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
-        lines = [list(titles), *([text for text, _ in row] for row in rows)]
-        widths = [max(_cells(line[column]) for line in lines) for column in range(len(titles))]
+        widths = _fitting(widths, self._console.width, flexible)
         for line in lines:
-            padded = (text + " " * (width - _cells(text)) for text, width in zip(line, widths, strict=True))
-            self._stream.write("  ".join(padded).rstrip() + "\n")
+            parts: list[Any] = []
+            for (text, role), width in zip(line, widths, strict=True):
+                if width:
+                    parts.append(Text(text, style=_ROLES.get(role, role)))
+                    parts[-1].truncate(width, overflow="ellipsis", pad=True)
+            joined = Text("  ").join(parts)
+            joined.rstrip()
+            self._console.print(joined, no_wrap=True, crop=True)
+
+
+def _fitting(widths: Sequence[int], room: int, flexible: int) -> list[int]:
+    """Widths that fit into `room`, two cells between columns; a column of none is left out."""
+    fitted = list(widths)
+    giving = {flexible, *range(_NAMING, len(widths))}
+    while sum(fitted) + _BETWEEN * (sum(width > 0 for width in fitted) - 1) > room:
+        widest = max(giving, key=lambda column: (fitted[column], column == flexible))
+        if fitted[widest] > _LEAST_COLUMN:
+            fitted[widest] -= 1
+            continue
+        left_out = max((column for column in giving if fitted[column] and column != flexible), default=None)
+        if left_out is not None:
+            fitted[left_out] = 0
+        elif fitted[flexible] > 1:
+            fitted[flexible] -= 1
+        else:
+            break
+    return fitted
 
 
 def _continued(command: str, width: int) -> list[str]:

@@ -158,7 +158,12 @@ class Agent:
         left = [*STEPS, LAST]
         for step in left[left.index(held["context"].get("nextBestAction", STEPS[0])) :]:
             after = left[left.index(step) + 1] if step != LAST else "nothing"
-            report = {"title": step, "summary": f"{step} by {self.name}", "nextStep": after, "artifactIds": ["commit:1"]}
+            report = {
+                "title": step,
+                "summary": f"{step} by {self.name}",
+                "nextStep": after,
+                "artifactIds": ["commit:1"],
+            }
             if step == LAST:
                 await self.calls("close", held, **report, taskStatus="done")
             else:

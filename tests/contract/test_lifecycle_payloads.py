@@ -379,7 +379,12 @@ def test_a_batch_that_is_wrong_anywhere_is_refused_with_its_place_and_no_row_is_
 
 @pytest.mark.parametrize(
     "place",
-    [(0, "milestone_key"), (0, "description"), (0, "issues"), *((0, "issues", 1, n) for n in ("task", "priority", "size"))],
+    [
+        (0, "milestone_key"),
+        (0, "description"),
+        (0, "issues"),
+        *((0, "issues", 1, n) for n in ("task", "priority", "size")),
+    ],
 )
 def test_a_batch_without_a_member_that_it_needs_is_refused_with_its_place(
     desk: Desk, place: tuple[str | int, ...]
@@ -423,6 +428,71 @@ def test_a_campaigns_policy_is_read_as_strictly_and_its_place_is_named(desk: Des
     told = perform(text_of(payload), lambda _: desk.env).document
     assert told["code"] == "INVALID_ARGUMENT"
     assert [one["path"][:2] for one in told["issues"]] == [["input", "policy"]]
+    assert desk.content() == rows
+
+
+def test_faults_that_come_together_in_a_batch_are_all_named(desk: Desk) -> None:
+    desk.open()
+    batch = [milestone("a", work("one", size="huge"), work("two", priority="urgent")), milestone("", "three", zzz=1)]
+    told = planning(desk, batch).document
+    assert {tuple(one["path"][2:]) for one in told["issues"]} == {
+        (0, "issues", 0, "size"),
+        (0, "issues", 1, "priority"),
+        (1, "milestone_key"),
+        (1,),
+    }
+
+
+# What only the rules can refuse, named as the payload names it
+
+REPORT = {"title": "t", "summary": "s", "taskStatus": "in_progress", "nextStep": "n", "artifactIds": ["commit:1"]}
+BEGIN: dict[str, Any] = {
+    "workspaceId": "lab",
+    "projectId": "Acme",
+    "host": "h",
+    "hostCapabilities": {"workloadClasses": ["code"]},
+    "artifacts": [{"kind": "branch", "path": "b"}],
+    "mem0Enabled": False,
+}
+BIG = {"k": "x" * 20_000}
+BY_RULES: dict[str, tuple[str, dict[str, Any], list[str | int]]] = {
+    "no evidence": ("checkpoint", {**REPORT, "artifactIds": []}, ["input", "artifactIds"]),
+    "a checkpoint as ready": ("checkpoint", {**REPORT, "taskStatus": "ready"}, ["input", "taskStatus"]),
+    "a checkpoint as pending": ("checkpoint", {**REPORT, "taskStatus": "pending"}, ["input", "taskStatus"]),
+    "a close in progress": ("close", REPORT, ["input", "taskStatus"]),
+    "an advance as pending": ("advance", {**REPORT, "taskStatus": "pending"}, ["input", "taskStatus"]),
+    "a reason without a block": ("checkpoint", {**REPORT, "blockedReason": "r"}, ["input", "blockedReason"]),
+    "metadata over its cap": ("checkpoint", {**REPORT, "metadata": BIG}, ["input", "metadata"]),
+    "a scorecard over its cap": (
+        "checkpoint",
+        {**REPORT, "csqrLiteScorecards": [{"path": "p", "scorecard": BIG}]},
+        ["input", "csqrLiteScorecards", 0, "scorecard"],
+    ),
+    "a context over its cap": ("context", {"mem0": {"k": "x" * (1 << 20)}}, ["context"]),
+    "one artifact twice": ("begin_incremental", {**BEGIN, "artifacts": BEGIN["artifacts"] * 2}, ["input", "artifacts"]),
+    "a cursor of nobody's": ("inspect_export", {"projectId": "Acme", "cursor": "x"}, ["input", "cursor"]),
+    "an artifact's metadata": (
+        "save_artifact",
+        {"issueId": "I", "kind": "k", "path": "p", "metadata": BIG},
+        ["input", "metadata"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BY_RULES)
+def test_what_a_rule_refuses_is_told_with_the_place_that_the_payload_has_for_it(desk: Desk, name: str) -> None:
+    desk.open().plan(milestone("m", "a"))
+    held = desk.claim("a")
+    action, given, place = BY_RULES[name]
+    payload: dict[str, Any] = {"contractVersion": VERSION, "action": action, "input": given}
+    if action == "context":
+        payload |= {"action": "checkpoint", "input": REPORT, "context": held | given}
+    elif ACTIONS[action].holds:
+        payload["context"] = held
+    rows = desk.content()
+    told = perform(text_of(payload), lambda _: desk.env).document
+    assert told["code"] == "INVALID_ARGUMENT"
+    assert [one["path"][: len(place)] for one in told["issues"]] == [place]
     assert desk.content() == rows
 
 

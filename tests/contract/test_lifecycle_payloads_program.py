@@ -178,7 +178,9 @@ def test_an_input_that_may_not_be_read_is_refused(program: Program, tmp_path: Pa
     assert json.loads(ran.stderr)["error"] == "input: the file cannot be read: Permission denied."
 
 
-@pytest.mark.parametrize("argv", [["--zzz"], ["close"], ["--input"], ["--queue"], ["--input=a", "b"], ["--data-di", "x"]])
+@pytest.mark.parametrize(
+    "argv", [["--zzz"], ["close"], ["--input"], ["--queue"], ["--input=a", "b"], ["--data-di", "x"]]
+)
 def test_words_that_are_no_options_are_refused_as_json_too(program: Program, argv: list[str]) -> None:
     error = program(LOOK, *argv).error
     assert error["code"] == "INVALID_ARGUMENT"

@@ -19,6 +19,7 @@ from phelix_core.commands.run import run
 from phelix_core.errors import InvalidArgument, PhelixError
 from phelix_core.settings import load_settings
 from phelix_core.strictjson import JsonRefused, dumps, loads, plain
+from tests.core.queue.foreign import as_agents_left_it
 from tests.rig import FixedClock, Phelix, bytes_of, did, environment
 from tests.surfaces.queue_fleet import LEAST, QUEUE_REFUSED, QUEUE_STORED, fill
 from tests.surfaces.schema_reader import KEYWORDS, TYPES, faults, parts
@@ -212,19 +213,48 @@ def test_every_command_that_stores_is_tried_on_every_surface() -> None:
 # Envelope and streams
 
 
-@pytest.mark.parametrize("name", STORED)
-def test_exit_status_is_the_same_with_and_without_json_and_stdout_is_one_document(tmp_path: Path, name: str) -> None:
-    inputs = [STORED[name], *([REFUSED[name][0]] if name in REFUSED else [])]
-    for number, raw in enumerate(inputs):
-        fleet(tmp_path / f"json{number}", queue=name.startswith("queue "))
-        fleet(tmp_path / f"text{number}", queue=name.startswith("queue "))
-        argv = argv_of(COMMANDS[name], raw, tmp_path)
-        as_json = Phelix(tmp_path / f"json{number}", tmp_path)(*argv, "--json")
-        as_text = Phelix(tmp_path / f"text{number}", tmp_path)(*argv)
+def lines_of(name: str, folder: Path) -> list[list[str]]:
+    """The lines that a command is tried with: one that succeeds, one that a rule refuses where there is one, one that
+    is no line at all. A program is started by none of them.
+    """
+    command, wrong = COMMANDS[name], [*name.split(), "--no-such-option"]
+    if name in STORED:
+        inputs = [STORED[name], *([REFUSED[name][0]] if name in REFUSED else [])]
+        return [*(argv_of(command, raw, folder) for raw in inputs), wrong]
+    named = {"demo": ["new-demo"], "skill": ["--host", "codex"], "queue import": ["old.sqlite"]}
+    if name in named:
+        if name == "queue import":
+            as_agents_left_it(folder / "old.sqlite")
+        return [[*name.split(), *named[name]], [*name.split(), *REFUSED_BY_NAME[name]], wrong]
+    assert command.effect is Effect.PROGRAM
+    return [wrong, [*name.split(), "one", "too", "many"]]
+
+
+REFUSED_BY_NAME = {
+    "demo": ["."],
+    "skill": ["--install", "absent"],
+    "queue import": ["absent.sqlite"],
+}
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_command_keeps_the_rules_of_envelope_exit_status_and_streams(tmp_path: Path, name: str) -> None:
+    """With `--json` one document on stdout, narration on stderr, and without it the same exit status."""
+    folders = [tmp_path / "json", tmp_path / "text"]
+    for folder in folders:
+        folder.mkdir()
+    tried = zip(*(lines_of(name, folder) for folder in folders), strict=True)
+    for number, (for_json, for_text) in enumerate(tried):
+        for folder in folders:
+            fleet(folder / f"data{number}", queue=name.startswith("queue "))
+        as_json = Phelix(folders[0] / f"data{number}", tmp_path)(*for_json, "--json", cwd=folders[0])
+        as_text = Phelix(folders[1] / f"data{number}", tmp_path)(*for_text, cwd=folders[1])
         assert as_json.code == as_text.code
         assert as_json.out.decode() == dumps(as_json.envelope) + "\n"
+        assert list(as_json.envelope) == ["schema_version", "status", "error" if as_json.code else "result"]
         assert as_text.err == as_json.err
         if as_json.code:
+            assert as_json.code == as_json.error["exit_code"]
             assert as_text.out == b"", "a failure leaves stdout empty without --json"
             assert as_text.err.startswith(f"{as_json.error['code']}: {as_json.error['message']}\n")
             assert list(as_json.error) == [
