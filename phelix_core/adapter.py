@@ -373,14 +373,16 @@ class SessionLifecycleAdapter:
             self._others[path] = open_environment(settings, Surface.CLI, delivers=True)
         return self._others[path]
 
-    def _done(self, name: str, given: Any, *, context: Mapping[str, Any] | None = None, **more: object) -> Any:
+    def _done(
+        self, name: str, given: Any, *, context: Mapping[str, Any] | None = None, holder_pid: int | None = None
+    ) -> Any:
         action = ACTIONS[name]
         text = adapter_of(given.__class__).dump_json(given, by_alias=True, exclude_none=True)
         checked, issues = read(action.input, loads(text), ["input"])
         if issues:
             raise PayloadInvalid(issues)
         env = self._over(getattr(checked, "db_path", None))
-        return _answer(carry_out(action, checked, env, held=context, **more))[action.answers]
+        return _answer(carry_out(action, checked, env, held=context, holder_pid=holder_pid))[action.answers]
 
     def _begun(self, name: str, given: BeginIncremental | BeginRecovery) -> Any:
         return self._done(name, given, holder_pid=given.holder_pid or os.getpid())

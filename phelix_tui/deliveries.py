@@ -1,4 +1,4 @@
-"""Hands the memory what waits for it while the console is open: once it has drawn what there is, then every five minutes.
+"""Hands the memory what waits for it while the console is open: when the first rows are drawn, then every five minutes.
 
 In a thread of its own over an environment of its own, so that neither a slow memory nor the loading of its library
 makes a key wait; what is handed over is a commit of another connection, and so comes back through the queue's feed.

@@ -72,8 +72,9 @@ class Page:
         if not hang or self._console.width - hang < _LEAST_ROOM:
             self._console.print(text)
             return
-        head, rest = text.divide([hang])
-        for number, part in enumerate(rest.wrap(self._console, self._console.width - hang)):
+        head, rest = text.divide([_within(text.plain, hang)])
+        wrapped = rest.wrap(self._console, self._console.width - hang) if rest else [rest]
+        for number, part in enumerate(wrapped):
             self._console.print((Text(" " * hang) if number else head) + part)
 
     def shell(self, command: str) -> None:
@@ -152,6 +153,14 @@ def _continued(command: str, width: int) -> list[str]:
         else:
             lines.append(f"      {group}")
     return lines
+
+
+def _within(text: str, cells: int) -> int:
+    """How many characters of `text` fit into so many cells."""
+    place = taken = 0
+    while place < len(text) and (taken := taken + _cells(text[place])) <= cells:
+        place += 1
+    return place
 
 
 def _cells(text: str) -> int:

@@ -12,6 +12,8 @@ from phelix_core.clock import UNKNOWN_BOOT, Clock
 from phelix_core.commands.environment import open_environment
 from phelix_core.commands.registry import load_command
 from phelix_core.commands.run import run
+from phelix_core.frozen import changed
+from phelix_core.memory.port import Keepsake, MemoryScope, Recalled
 from phelix_core.settings import Settings
 from phelix_core.strictjson import dumps
 
@@ -91,13 +93,32 @@ class _MovedClock:
         return UNKNOWN_BOOT
 
 
+class DemoMemory:
+    """A memory that keeps nothing: it numbers what it is told, and has nothing to say."""
+
+    def __init__(self) -> None:
+        self._told: list[str] = []
+
+    def recall(self, query: str, scope: MemoryScope, limit: int) -> tuple[Recalled, ...]:
+        """Nothing."""
+        del query, scope, limit
+        return ()
+
+    def remember(self, keepsake: Keepsake) -> str:
+        """The number of a text, the same however often it is told."""
+        if keepsake.key not in self._told:
+            self._told.append(keepsake.key)
+        return f"mem-{self._told.index(keepsake.key) + 1:04}"
+
+
 class DemoQueue:
     """A queue in one data directory: written once, then moved step by step."""
 
     def __init__(self, settings: Settings, clock: Clock, seed: int) -> None:
         self._random = Random(seed)  # noqa: S311 - a demo wants the same fleet each time, not secrecy
         self._clock = _MovedClock(clock, _STARTED_MINUTES * _MINUTE)
-        self._env = open_environment(settings, Surface.CLI, clock=self._clock, mint=self._hex)
+        opened = open_environment(settings, Surface.CLI, clock=self._clock, mint=self._hex, delivers=True)
+        self._env = changed(opened, kept={"memory": DemoMemory()})
         self._held: list[tuple[str, str, int]] = []
         self._shard = 0
 
@@ -112,9 +133,10 @@ class DemoQueue:
             self._pass(11)
             self._done(self._claim(agent), "the list is in the wiki")
         self._crash_loop()
-        self._blocked(self._claim("agent-7"))
+        self._blocked(self._claim("agent-7", memory=True))
         self._pass(30)
-        self._progress(self._claim("agent-4"), "the refunds worker answers from v3 in staging")
+        refunds = self._claim("agent-4", memory=True)
+        self._progress(refunds, "the refunds worker answers from v3 in staging", memory=True)
         self._pass(44)
         for number in range(2):
             self._begin(f"indexer-{number + 1}")
@@ -152,19 +174,19 @@ class DemoQueue:
         answer = run(load_command(name), raw, self._env)
         return None if answer.error is not None else answer.result
 
-    def _claim(self, agent: str, campaign: str = "invoice API v3") -> str | None:
-        answer = self._did("queue claim", agent=agent, campaign=campaign, **_HOST)
+    def _claim(self, agent: str, campaign: str = "invoice API v3", **more: object) -> str | None:
+        answer = self._did("queue claim", agent=agent, campaign=campaign, **_HOST, **more)
         return None if answer is None else str(answer["leaseId"])
 
-    def _progress(self, lease: str | None, summary: str) -> Any:
-        return self._report("queue checkpoint", lease, "in_progress", summary, "go on")
+    def _progress(self, lease: str | None, summary: str, **more: object) -> Any:
+        return self._report("queue checkpoint", lease, "in_progress", summary, "go on", **more)
 
     def _done(self, lease: str | None, summary: str) -> Any:
         return self._report("queue close", lease, "done", summary, "nothing")
 
-    def _report(self, name: str, lease: str | None, status: str, summary: str, next_step: str) -> Any:
+    def _report(self, name: str, lease: str | None, status: str, summary: str, next_step: str, **more: object) -> Any:
         told = {"status": status, "summary": summary, "next_step": next_step, "evidence": [f"commit:{self._hex()[:7]}"]}
-        return self._did(name, lease=lease, **told)
+        return self._did(name, lease=lease, **told, **more)
 
     def _crash_loop(self) -> None:
         """An issue whose agent dies again and again, until it counts as failed."""

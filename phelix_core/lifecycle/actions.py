@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from phelix_core.frozen import frozen
 from phelix_core.lifecycle import inputs
+from phelix_core.lifecycle.inputs import camel
 
 Raw = dict[str, object]
 Filling = Mapping[str, "str | Callable[[Any], object]"]
@@ -31,6 +32,13 @@ class Action:
         """The member that the answer stands under."""
         return "context" if self.name in BEGINS else "result"
 
+    def place_of(self, field: str) -> tuple[str, ...]:
+        """Where a payload's input has what the command calls `field`."""
+        if field in _PLACES:
+            return _PLACES[field]
+        source = self.fills.get(field)
+        return (camel(source),) if isinstance(source, str) else (field,)
+
     def raw(self, given: Any) -> Raw:
         """The raw request of the command."""
         filled = {  # a surface may not carry a member, and its input then has none
@@ -40,6 +48,16 @@ class Action:
         return {name: value for name, value in filled.items() if value not in (None, ())} | dict(self.always or {})
 
 
+_PLACES: Final[Mapping[str, tuple[str, ...]]] = {
+    "workload_classes": ("hostCapabilities", "workloadClasses"),
+    "capabilities": ("hostCapabilities", "capabilities"),
+    "scorecards": ("csqrLiteScorecards",),
+    "project": ("projectId",),
+    "campaign": ("campaignId",),
+    "memory_query": ("memoryQuery",),
+    "memory_limit": ("memorySearchLimit",),
+}
+"""For fields that no single member fills by its name."""
 BEGINS: Final = ("begin_incremental", "begin_recovery")
 
 

@@ -4,7 +4,8 @@ The codes are those that schema validators of the document's world use, so that 
 them. Source: surfaces page, JSON-driven lifecycle CLI.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, cast
 
 from phelix_core.errors import InvalidArgument, PhelixError
@@ -31,6 +32,7 @@ _WORDS: Final = {
     "dict_type": "Expected an object",
     "dataclass_type": "Expected an object",
 }
+NO_DETAILS: Final[Mapping[str, object]] = MappingProxyType({})
 _SHOWN: Final = 64
 _MOST: Final = 100
 
@@ -38,9 +40,15 @@ _MOST: Final = 100
 class PayloadInvalid(InvalidArgument):
     """The payload is not a lifecycle command; nothing was written."""
 
-    def __init__(self, issues: Sequence[Issue]) -> None:
-        super().__init__(details={"issues": list(issues[:_MOST])})
-        self.issues = list(issues[:_MOST])
+    def __init__(
+        self,
+        issues: Sequence[Issue],
+        message: str | None = None,
+        *,
+        hint: str | None = None,
+        details: Mapping[str, object] = NO_DETAILS,
+    ) -> None:
+        super().__init__(message, hint=hint, details={**details, "issues": list(issues[:_MOST])})
 
 
 def issue(code: str, path: Sequence[str | int], message: str, **more: object) -> Issue:
@@ -63,11 +71,22 @@ def _issue(error: Any, before: Sequence[str | int]) -> Issue:
 
 
 def issues_in(error: PhelixError) -> list[Issue]:
-    """The issues that a refusal names: a payload's own, or one for each field at fault."""
-    if isinstance(error, PayloadInvalid):
-        return error.issues
+    """The issues that a refusal names."""
+    return cast("list[Issue]", error.details.get("issues") or [])
+
+
+def placed(error: PhelixError, place_of: Callable[[str], Sequence[str]], before: Sequence[str]) -> PhelixError:
+    """A rule's refusal with an issue for each field at fault, at the place that the payload has for it."""
     fields = cast("dict[str, object]", error.details.get("fields") or {})
-    return [issue("invalid_value", ["input", *_parts(name)], str(reason)) for name, reason in fields.items()]
+    if not isinstance(error, InvalidArgument) or not fields:
+        return error
+    issues: list[Issue] = []
+    for name, reason in fields.items():
+        first, *rest = _parts(name)
+        own: Sequence[str | int] = ["context"] if first == "context" else [*before, *place_of(str(first))]
+        issues.append(issue("invalid_value", [*own, *rest], str(reason)))
+    others = {name: value for name, value in error.details.items() if name != "fields"}
+    return PayloadInvalid(issues, error.message, hint=error.hint, details=others)
 
 
 def _parts(place: str) -> list[str | int]:

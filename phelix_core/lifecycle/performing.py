@@ -17,7 +17,7 @@ from phelix_core.envelope import redacted
 from phelix_core.errors import InvalidArgument, PhelixError
 from phelix_core.frozen import frozen
 from phelix_core.lifecycle.actions import ACTIONS, Action
-from phelix_core.lifecycle.faults import Issue, PayloadInvalid, issue, issues_in, issues_of
+from phelix_core.lifecycle.faults import Issue, PayloadInvalid, issue, issues_in, issues_of, placed
 from phelix_core.lifecycle.inputs import ContextRef
 from phelix_core.queue.verbs.advice import CONTRACT_VERSION
 from phelix_core.redaction import redact
@@ -98,15 +98,21 @@ def _performed(text: bytes, opens: Opens) -> Performed:
 
 
 def carry_out(
-    action: Action, given: Any, env: Environment, *, held: Mapping[str, object] | None = None, **more: object
+    action: Action,
+    given: Any,
+    env: Environment,
+    *,
+    held: Mapping[str, object] | None = None,
+    place: Sequence[str] = ("input",),
+    **more: object,
 ) -> Performed:
-    """Carry out an action whose input was read; `held` is the context that names its lease."""
+    """Carry out an action whose input was read at `place`; `held` is the context that names its lease."""
     raw = action.raw(given) | {name: value for name, value in more.items() if value is not None}
     if held is not None:
         raw["context"] = dumps(held)
     envelope = run(load_command(action.command), raw, env)
     if envelope.error is not None:
-        return Performed(error=envelope.error)
+        return Performed(error=placed(envelope.error, action.place_of, place))
     return Performed(answer={"action": action.name, action.answers: plain(envelope.result)})
 
 

@@ -22,7 +22,7 @@ from phelix_core.frozen import frozen
 from phelix_core.lifecycle import inputs
 from phelix_core.lifecycle.actions import ACTIONS, BEGINS, Action
 from phelix_core.lifecycle.faults import Issue, PayloadInvalid, issue
-from phelix_core.lifecycle.inputs import ContextRef, MaybeWord, payload_input, without
+from phelix_core.lifecycle.inputs import ContextRef, MaybeWord, camel, payload_input, without
 from phelix_core.lifecycle.performing import Performed, adapter_of, carry_out, read, refusal
 from phelix_core.mcp.serving import serve
 from phelix_core.mcp.tools import Answered, Tool
@@ -197,7 +197,8 @@ def _answered(ways: Mapping[str, _Way], members: dict[str, Any], env: Environmen
         return Answered(document={"action": CAPABILITIES, "result": capabilities()}, failed=False)
     action = ACTIONS[way.action]
     given, more = _given(action, way, sent, members, env)
-    performed = carry_out(action, given, env, **more)
+    place = () if way.part is None else (camel(way.part),)
+    performed = carry_out(action, given, env, place=place, **more)
     if performed.error is not None:
         return failed(performed.error)
     return Answered(document=_with_tool(_with_token(performed)), failed=False)

@@ -22,7 +22,11 @@ _SHARED: Final = ("deadlineAt", "recipients", "approvals", "externalRefs")
 _MILESTONE: Final = (
     "milestone_key", "description", "depends_on_milestone_ids", "depends_on_milestone_keys", "issues", *_SHARED,
 )  # fmt: skip
+_MOST_FAULTS: Final = 100
 _ISSUE: Final = ("task", "priority", "size", "depends_on_indices", "policy", *_SHARED)
+
+
+_KNOWN: Final[Mapping[tuple[str, ...], frozenset[str]]] = {names: frozenset(names) for names in (_MILESTONE, _ISSUE)}
 
 
 @frozen
@@ -66,77 +70,138 @@ class Batch:
 
 
 def read_batch(value: object) -> tuple[PlannedMilestone, ...]:
-    """Read `milestones[]`; raises `InvalidArgument` naming the place of the first fault."""
+    """Read `milestones[]`; raises `InvalidArgument` naming the place of each fault of its milestones and issues."""
     members = payload.an_object(value, "batch", None)
     if legacy := [name for name in ("milestoneDescription", "issues") if name in members]:
+        told = "is the removed single-milestone payload"
         raise InvalidArgument(
-            f"batch: `{legacy[0]}` at the top is the removed single-milestone payload.",
+            f"batch: `{legacy[0]}` at the top {told}.",
             hint="Put the issues into milestones[], each with its milestone_key and description.",
+            details={"fields": {legacy[0]: told}},
         )
     members = payload.an_object(value, "batch", ("milestones",))
     items = payload.a_list(members.get("milestones"), "milestones", _MOST_MILESTONES, least=1)
-    milestones = tuple(_milestone(item, f"milestones[{index}]") for index, item in enumerate(items))
-    _require_sound(milestones)
-    return milestones
+    faults: dict[str, str] = {}
+    milestones = [_milestone(item, f"milestones[{index}]", faults) for index, item in enumerate(items)]
+    if faults:
+        first, reason = next(iter(faults.items()))
+        raise InvalidArgument(f"{first}: {reason}.", details={"fields": faults})
+    read = tuple(cast("list[PlannedMilestone]", milestones))
+    _require_sound(read)
+    return read
 
 
-def _milestone(value: object, where: str) -> PlannedMilestone:
-    members = payload.an_object(value, where, _MILESTONE)
-    items = payload.a_list(members.get("issues"), f"{where}.issues", _MOST_ISSUES, least=1)
-    return PlannedMilestone(
-        key=payload.text(members.get("milestone_key"), f"{where}.milestone_key"),
-        description=payload.text(members.get("description"), f"{where}.description", LINE_CAP),
-        depends_on_keys=_words(members, "depends_on_milestone_keys", where),
-        depends_on_ids=_words(members, "depends_on_milestone_ids", where),
-        issues=tuple(_issue(item, f"{where}.issues[{index}]", index) for index, item in enumerate(items)),
-        **_shared(members, where),
-    )
+_Reader = Callable[[Mapping[str, object], str], Any]
 
 
-def _issue(value: object, where: str, index: int) -> PlannedIssue:
-    members = payload.an_object(value, where, _ISSUE)
-    edges: list[int] = []
-    for place, item in enumerate(
-        payload.a_list(members.get("depends_on_indices", []), f"{where}.depends_on_indices", _MOST_EDGES)
-    ):
+def _read(
+    readers: Mapping[str, _Reader], value: object, where: str, known: tuple[str, ...], faults: dict[str, str]
+) -> dict[str, Any] | None:
+    """Every member of an object, by its reader; None where one is at fault, and `faults` then tells each of them."""
+    before = len(faults)
+    if not isinstance(value, dict):
+        faults[where] = "expected an object"
+        return None
+    members = cast("dict[str, object]", value)
+    read: dict[str, Any] = {}
+    if not members.keys() <= _KNOWN[known]:
+        _tried(lambda: payload.an_object(members, where, known), faults)
+    for name, reader in readers.items():
+        try:
+            read[name] = reader(members, where)
+        except InvalidArgument as fault:
+            _note(fault, faults)
+    return read if len(faults) == before else None
+
+
+def _tried(act: Callable[[], object], faults: dict[str, str]) -> None:
+    try:
+        act()
+    except InvalidArgument as fault:
+        _note(fault, faults)
+
+
+def _note(fault: InvalidArgument, faults: dict[str, str]) -> None:
+    for place, reason in cast("Mapping[str, str]", fault.details["fields"]).items():
+        if len(faults) < _MOST_FAULTS:
+            faults.setdefault(place, reason)
+
+
+def _milestone(value: object, where: str, faults: dict[str, str]) -> PlannedMilestone | None:
+    read = _read(_OF_A_MILESTONE, value, where, _MILESTONE, faults)
+    items = cast("dict[str, object]", value).get("issues") if isinstance(value, dict) else None
+    listed: list[object] = []
+    try:
+        listed = payload.a_list(items, f"{where}.issues", _MOST_ISSUES, least=1) if isinstance(value, dict) else []
+    except InvalidArgument as fault:
+        _note(fault, faults)
+    issues = [_issue(item, f"{where}.issues[{index}]", index, faults) for index, item in enumerate(listed)]
+    if read is None or faults:
+        return None
+    return PlannedMilestone(**read, issues=tuple(cast("list[PlannedIssue]", issues)))
+
+
+def _issue(value: object, where: str, index: int, faults: dict[str, str]) -> PlannedIssue | None:
+    read = _read(_OF_AN_ISSUE, value, where, _ISSUE, faults)
+    if read is None:
+        return None
+    edges = cast("list[object]", read["depends_on"])
+    for place, item in enumerate(edges):
         if type(item) is not int or not 0 <= item < index:
-            payload.wrong(
-                f"{where}.depends_on_indices[{place}]", "expected the index of an earlier issue of this milestone"
-            )
-        edges.append(item)
-    return PlannedIssue(
-        task=payload.text(members.get("task"), f"{where}.task", LINE_CAP),
-        priority=payload.one_of(members.get("priority"), f"{where}.priority", PRIORITIES),
-        size=payload.one_of(members.get("size"), f"{where}.size", SIZES),
-        depends_on=tuple(dict.fromkeys(edges)),
-        policy=read_policy(members.get("policy", {}), f"{where}.policy"),
-        **_shared(members, where),
-    )
+            faults[f"{where}.depends_on_indices[{place}]"] = "expected the index of an earlier issue of this milestone"
+    read["depends_on"] = tuple(dict.fromkeys(edges))
+    return PlannedIssue(**read)
 
 
-def _words(members: Mapping[str, object], name: str, where: str) -> tuple[str, ...]:
-    items = payload.a_list(members.get(name, []), f"{where}.{name}", _MOST_EDGES)
-    return tuple(dict.fromkeys(payload.text(item, f"{where}.{name}[{index}]") for index, item in enumerate(items)))
+def _words(name: str) -> _Reader:
+    def read(members: Mapping[str, object], where: str) -> tuple[str, ...]:
+        items = payload.a_list(members.get(name, []), f"{where}.{name}", _MOST_EDGES)
+        return tuple(dict.fromkeys(payload.text(item, f"{where}.{name}[{index}]") for index, item in enumerate(items)))
+
+    return read
 
 
-def _shared(members: Mapping[str, object], where: str) -> dict[str, Any]:
-    recipients = payload.entries(members.get("recipients"), f"{where}.recipients")
+def _entries(name: str) -> _Reader:
+    return lambda members, where: _text(payload.entries(members.get(name), f"{where}.{name}"))
+
+
+def _approvals(members: Mapping[str, object], where: str) -> str:
+    """Approvals, each of recipients that are there."""
+    if members.get("approvals") is None:
+        return "[]"
     approvals = payload.entries(members.get("approvals"), f"{where}.approvals")
-    known = {cast("str", recipient["id"]) for recipient in recipients}
+    known = {cast("str", one["id"]) for one in payload.entries(members.get("recipients"), f"{where}.recipients")}
     for index, approval in enumerate(approvals):
-        named = payload.a_list(
-            approval.get("recipientIds", []), f"{where}.approvals[{index}].recipientIds", _MOST_EDGES
-        )
+        place = f"{where}.approvals[{index}].recipientIds"
+        named = payload.a_list(approval.get("recipientIds", []), place, _MOST_EDGES)
         if any(not isinstance(item, str) or item not in known for item in named):
-            payload.wrong(
-                f"{where}.approvals[{index}].recipientIds", "names a recipient that is not among the recipients"
-            )
-    return {
-        "deadline_at": payload.a_time(members.get("deadlineAt"), f"{where}.deadlineAt"),
-        "recipients": _text(recipients),
-        "approvals": _text(approvals),
-        "external_refs": _text(payload.entries(members.get("externalRefs"), f"{where}.externalRefs")),
-    }
+            payload.wrong(place, "names a recipient that is not among the recipients")
+    return _text(approvals)
+
+
+_SHARED_READERS: Final[Mapping[str, _Reader]] = {
+    "deadline_at": lambda members, where: payload.a_time(members.get("deadlineAt"), f"{where}.deadlineAt"),
+    "recipients": _entries("recipients"),
+    "approvals": _approvals,
+    "external_refs": _entries("externalRefs"),
+}
+_OF_A_MILESTONE: Final[Mapping[str, _Reader]] = {
+    "key": lambda members, where: payload.text(members.get("milestone_key"), f"{where}.milestone_key"),
+    "description": lambda members, where: payload.text(members.get("description"), f"{where}.description", LINE_CAP),
+    "depends_on_keys": _words("depends_on_milestone_keys"),
+    "depends_on_ids": _words("depends_on_milestone_ids"),
+    **_SHARED_READERS,
+}
+_OF_AN_ISSUE: Final[Mapping[str, _Reader]] = {
+    "task": lambda members, where: payload.text(members.get("task"), f"{where}.task", LINE_CAP),
+    "priority": lambda members, where: payload.one_of(members.get("priority"), f"{where}.priority", PRIORITIES),
+    "size": lambda members, where: payload.one_of(members.get("size"), f"{where}.size", SIZES),
+    "depends_on": lambda members, where: payload.a_list(
+        members.get("depends_on_indices", []), f"{where}.depends_on_indices", _MOST_EDGES
+    ),
+    "policy": lambda members, where: read_policy(members.get("policy", {}), f"{where}.policy"),
+    **_SHARED_READERS,
+}
 
 
 def _text(entries: Sequence[object]) -> str:

@@ -73,4 +73,5 @@ def require_status(word: str, allowed: tuple[str, ...], verb: str) -> None:
         return
     hint = "To hand the issue back, close it with `ready`." if word in (READY, PENDING) else None
     hint = "A close ends the work; a checkpoint goes on with it." if verb == CLOSE and word == IN_PROGRESS else hint
-    raise InvalidArgument(f"status: {verb} takes one of {', '.join(allowed)}.", hint=hint)
+    told = f"{verb} takes one of {', '.join(allowed)}"
+    raise InvalidArgument(f"status: {told}.", hint=hint, details={"fields": {"status": told}})

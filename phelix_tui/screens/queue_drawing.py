@@ -140,7 +140,8 @@ def timeline_lines(story: IssueStory) -> list[TextLine]:
 
 
 def brief_timeline_lines(story: IssueStory, now_ms: int, newest: int) -> list[TextLine]:
-    """The newest few entries, short enough for a preview."""
+    """The newest few entries, short enough for a preview; checkpoints say what the memory made of them."""
+    entries = [entry for entry in story.timeline if not entry.is_of_memory]
     return [
         line(
             Cell(SafeStr(f"{span(now_ms - entry.at_ms):>5} ago  "), "muted"),
@@ -148,7 +149,7 @@ def brief_timeline_lines(story: IssueStory, now_ms: int, newest: int) -> list[Te
             Cell(entry.moved or entry.detail),
             hang=11,
         )
-        for entry in story.timeline[:newest]
+        for entry in entries[:newest]
     ]
 
 

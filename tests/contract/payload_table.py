@@ -1,15 +1,17 @@
-"""Payloads of every action, made of the schemas of their inputs: a whole one, and each way to spoil it by one member."""
+"""Payloads of every action, made of the schemas of their inputs: a whole one, and ways to spoil it by one member."""
 
 import json
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from phelix_core.lifecycle.actions import ACTIONS, Action
 from phelix_core.lifecycle.inputs import ContextRef
 from phelix_core.lifecycle.performing import adapter_of
 from tests.contract.lifecycle import VERSION
+from tests.rig import bytes_of
 
 Place = tuple[str | int, ...]
 Schema = dict[str, Any]
@@ -121,6 +123,11 @@ def _parent(payload: Any, place: Place) -> Any:
 
 def text_of(payload: Any) -> bytes:
     return json.dumps(payload).encode()
+
+
+def kept(folder: Path) -> dict[str, bytes | str | None]:
+    """The bytes of a data directory, but for the memory that the engine's readers share: each leaves its mark there."""
+    return {name: data for name, data in bytes_of(folder).items() if not name.endswith("-shm")}
 
 
 # The caps that the queue page names, by the member's name

@@ -206,9 +206,16 @@ async def main(kind: str, data_dir: str, name: str, ttl: str, pid_file: str) -> 
 def started(kind: str, data_dir: Path, name: str, ttl: int, pid_file: Path) -> "subprocess.Popen[bytes]":
     """An agent in a process group of its own."""
     words = [sys.executable, __file__, kind, str(data_dir), name, str(ttl), str(pid_file)]
-    pipes: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    return subprocess.Popen(words, env=environ_of(pid_file.parent), start_new_session=True, **pipes)
+    return subprocess.Popen(
+        words,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environ_of(pid_file.parent),
+        start_new_session=True,
+    )
 
 
 if __name__ == "__main__":
-    anyio.run(main, *sys.argv[1:])
+    _, *_words = sys.argv
+    anyio.run(lambda: main(*_words))

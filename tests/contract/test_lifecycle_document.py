@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from phelix_core.errors import PhelixError
 from phelix_core.lifecycle.actions import ACTIONS
 from phelix_core.queue.model import TASK_STATUSES
+from phelix_core.sqlite import DatabaseUnusable
 from tests.contract.lifecycle import VERSION, Program, filled, payloads
 from tests.contract.payload_desk import BEGIN, REPORT, PayloadDesk
 from tests.core.queue.desk import Desk, milestone, work
@@ -403,7 +403,7 @@ class TestCanonicalContract:
         held = queue.begin("a")
         whole = {**REPORT, "taskStatus": "failed"}
         absent = {name: value for name, value in whole.items() if name != part}
-        empty = {**whole, part: [] if part == "artifactIds" else ""}
+        empty: dict[str, Any] = {**whole, part: [] if part == "artifactIds" else ""}
         for given in (absent, empty):
             told = queue.no(action, held, **given)
             assert told["code"] == "INVALID_ARGUMENT"
@@ -517,25 +517,23 @@ class TestCanonicalContract:
         assert program.do("inspect_export", projectId="Acme")["result"]["queue"] == before
 
     @pytest.mark.parametrize(
-        ("place", "spoiled"),
+        ("place", "batch"),
         [
-            (["milestones"], []),
-            (["milestones", 1, "issues"], [*milestone("y", "b", "c")["issues"], work("d", 3)]),
-            (["milestones", 1, "depends_on_milestone_keys"], milestone("y", "b", after=("z",))),
-            (["milestones", 1, "issues", 0, "size"], milestone("y", work("b", size="huge"))),
-            (["milestones", 1, "issues", 0, "zzz"], milestone("y", work("b", zzz=1))),
+            ([], []),
+            ([1, "issues", 2], [milestone("x", "a"), milestone("y", "b", "c", work("d", 2))]),
+            ([1, "depends_on_milestone_keys"], [milestone("x", "a"), milestone("y", "b", after=("z",))]),
+            ([1, "issues", 0, "size"], [milestone("x", "a"), milestone("y", work("b", size="huge"))]),
+            ([1, "issues", 0], [milestone("x", "a"), milestone("y", work("b", zzz=1))]),
         ],
         ids=["nothing", "an index to itself", "an unknown key", "a bad size", "an unknown member"],
     )
     def test_11_a_batch_that_is_wrong_in_one_place_brings_in_nothing(
-        self, queue: PayloadDesk, place: list[Any], spoiled: Any
+        self, queue: PayloadDesk, place: list[Any], batch: list[Any]
     ) -> None:
-        second = milestone("y") | {"issues": spoiled} if place[-1] == "issues" else spoiled
-        batch = [milestone("x", "a"), second] if spoiled else []
         told = queue.no("plan_issues", projectId="Acme", milestones=batch)
         assert told["code"] == "INVALID_ARGUMENT"
         (found,) = told["issues"]
-        assert found["path"][: len(place)] == ["input", *place][: len(found["path"])][: len(place)]
+        assert found["path"][: len(place) + 2] == ["input", "milestones", *place]
         assert queue.desk.ask("SELECT count(*) FROM issues UNION ALL SELECT count(*) FROM milestones") == [(0,), (0,)]
 
     @pytest.mark.parametrize("action", ["begin_incremental", "begin_recovery", "next_action"])
@@ -551,7 +549,14 @@ class TestCanonicalContract:
             assert {(*one["path"], one["message"]) for one in told["issues"]} == {
                 ("input", name, "Required") for name in missing
             }
-        for spoiled in ({}, {"workloadClasses": []}, {"capabilities": ["net"]}, {"workloadClasses": "code"}, ["code"]):
+        wrong: list[Any] = [
+            {},
+            {"workloadClasses": []},
+            {"capabilities": ["net"]},
+            {"workloadClasses": "code"},
+            ["code"],
+        ]
+        for spoiled in wrong:
             told = queue.no(action, **{**whole, "hostCapabilities": spoiled})
             assert [one["path"][:2] for one in told["issues"]] == [["input", "hostCapabilities"]]
         assert queue.tell(action, **whole).get("code") in {None, "NOTHING_READY"}
@@ -896,7 +901,7 @@ class TestAntiPatterns:
         queue.close(queue.begin("a", mem0Enabled=True))
         before = desk.content()
         for spoiled in ("NULL", "'K-none'"):
-            with pytest.raises(PhelixError, match="constraint"):
+            with pytest.raises(DatabaseUnusable, match="constraint"):
                 desk.writer.script(f"UPDATE memory_outbox SET checkpoint_id = {spoiled}")
         assert desk.content() == before
 

@@ -13,12 +13,14 @@ from phelix_core.lifecycle.performing import PAYLOAD_CAP, perform
 from phelix_core.strictjson import dumps, loads
 from tests.canaries import CANARIES, IDS, Canary, found_in
 from tests.contract.lifecycle import VERSION
+from tests.contract.payload_desk import BEGIN, REPORT
 from tests.contract.payload_table import (
     HOLDING,
     NAMES,
     OTHERS,
     UNCAPPED,
     cap_of,
+    kept,
     members_of,
     payload_of,
     text_of,
@@ -26,7 +28,7 @@ from tests.contract.payload_table import (
     without_member,
 )
 from tests.core.queue.desk import Desk, milestone, work
-from tests.rig import FixedClock, bytes_of
+from tests.rig import FixedClock
 
 
 @pytest.fixture
@@ -73,11 +75,6 @@ def is_taken(payload: Any) -> bool:
     except Opened:
         return True
     return False
-
-
-def kept(folder: Path) -> dict[str, bytes | str | None]:
-    """The bytes of a data directory, but for the memory that the engine's readers share: each leaves its mark there."""
-    return {name: data for name, data in bytes_of(folder).items() if not name.endswith("-shm")}
 
 
 # Every action, spoiled by one member at a time
@@ -218,7 +215,8 @@ def test_faults_that_come_together_are_all_named(name: str) -> None:
 def test_any_contract_version_but_the_exact_one_is_refused_whatever_the_action(name: str) -> None:
     whole = payload_of(ACTIONS[name])
     assert issues(without_member(whole, ("contractVersion",))).keys() == {("contractVersion",)}
-    for other in ("5.0.0", "6.0.1", "6.0", "6", "6.0.0 ", "v6.0.0", "", 6, 6.0, None, True, [VERSION], {}):
+    others: list[Any] = ["5.0.0", "6.0.1", "6.0", "6", "6.0.0 ", "v6.0.0", "", 6, 6.0, None, True, [VERSION], {}]
+    for other in others:
         told = refused(with_member(whole, ("contractVersion",), other))["issues"]
         assert [(one["code"], one["path"], one["values"]) for one in told] == [
             ("invalid_value", ["contractVersion"], [VERSION])
@@ -230,7 +228,7 @@ def test_any_contract_version_but_the_exact_one_is_refused_whatever_the_action(n
     ["nope", "", "Close", "close ", "begin", "inspect_overview", "inspect_issue", "__class__", 1, None, ["close"], {}],
 )
 def test_an_action_that_nobody_knows_is_refused_and_the_known_ones_are_listed(word: Any) -> None:
-    payload = {"contractVersion": VERSION, "action": word, "context": {}, "input": {}}
+    payload: dict[str, Any] = {"contractVersion": VERSION, "action": word, "context": {}, "input": {}}
     (told,) = refused(payload)["issues"]
     assert (told["code"], told["path"], told["values"]) == ("invalid_value", ["action"], list(ACTIONS))
     missing = refused({"input": {}})["issues"]
@@ -445,27 +443,19 @@ def test_faults_that_come_together_in_a_batch_are_all_named(desk: Desk) -> None:
 
 # What only the rules can refuse, named as the payload names it
 
-REPORT = {"title": "t", "summary": "s", "taskStatus": "in_progress", "nextStep": "n", "artifactIds": ["commit:1"]}
-BEGIN: dict[str, Any] = {
-    "workspaceId": "lab",
-    "projectId": "Acme",
-    "host": "h",
-    "hostCapabilities": {"workloadClasses": ["code"]},
-    "artifacts": [{"kind": "branch", "path": "b"}],
-    "mem0Enabled": False,
-}
+IN_PROGRESS = {**REPORT, "taskStatus": "in_progress"}
 BIG = {"k": "x" * 20_000}
 BY_RULES: dict[str, tuple[str, dict[str, Any], list[str | int]]] = {
-    "no evidence": ("checkpoint", {**REPORT, "artifactIds": []}, ["input", "artifactIds"]),
-    "a checkpoint as ready": ("checkpoint", {**REPORT, "taskStatus": "ready"}, ["input", "taskStatus"]),
-    "a checkpoint as pending": ("checkpoint", {**REPORT, "taskStatus": "pending"}, ["input", "taskStatus"]),
-    "a close in progress": ("close", REPORT, ["input", "taskStatus"]),
-    "an advance as pending": ("advance", {**REPORT, "taskStatus": "pending"}, ["input", "taskStatus"]),
-    "a reason without a block": ("checkpoint", {**REPORT, "blockedReason": "r"}, ["input", "blockedReason"]),
-    "metadata over its cap": ("checkpoint", {**REPORT, "metadata": BIG}, ["input", "metadata"]),
+    "no evidence": ("checkpoint", {**IN_PROGRESS, "artifactIds": []}, ["input", "artifactIds"]),
+    "a checkpoint as ready": ("checkpoint", {**IN_PROGRESS, "taskStatus": "ready"}, ["input", "taskStatus"]),
+    "a checkpoint as pending": ("checkpoint", {**IN_PROGRESS, "taskStatus": "pending"}, ["input", "taskStatus"]),
+    "a close in progress": ("close", IN_PROGRESS, ["input", "taskStatus"]),
+    "an advance as pending": ("advance", {**IN_PROGRESS, "taskStatus": "pending"}, ["input", "taskStatus"]),
+    "a reason without a block": ("checkpoint", {**IN_PROGRESS, "blockedReason": "r"}, ["input", "blockedReason"]),
+    "metadata over its cap": ("checkpoint", {**IN_PROGRESS, "metadata": BIG}, ["input", "metadata"]),
     "a scorecard over its cap": (
         "checkpoint",
-        {**REPORT, "csqrLiteScorecards": [{"path": "p", "scorecard": BIG}]},
+        {**IN_PROGRESS, "csqrLiteScorecards": [{"path": "p", "scorecard": BIG}]},
         ["input", "csqrLiteScorecards", 0, "scorecard"],
     ),
     "a context over its cap": ("context", {"mem0": {"k": "x" * (1 << 20)}}, ["context"]),
@@ -486,7 +476,7 @@ def test_what_a_rule_refuses_is_told_with_the_place_that_the_payload_has_for_it(
     action, given, place = BY_RULES[name]
     payload: dict[str, Any] = {"contractVersion": VERSION, "action": action, "input": given}
     if action == "context":
-        payload |= {"action": "checkpoint", "input": REPORT, "context": held | given}
+        payload |= {"action": "checkpoint", "input": IN_PROGRESS, "context": held | given}
     elif ACTIONS[action].holds:
         payload["context"] = held
     rows = desk.content()

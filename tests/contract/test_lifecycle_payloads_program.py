@@ -14,20 +14,12 @@ from phelix_core.lifecycle.actions import ACTIONS
 from phelix_core.lifecycle.performing import PAYLOAD_CAP
 from tests.canaries import CANARIES, found_in
 from tests.contract.lifecycle import LIFECYCLE, VERSION, Program
-from tests.contract.payload_table import payload_of, text_of
+from tests.contract.payload_desk import BEGIN, REPORT
+from tests.contract.payload_table import kept, payload_of, text_of
 from tests.core.queue.desk import milestone
 from tests.rig import AS_A_PLAIN_USER, FixedClock, bytes_of, did, environment
 
-LOOK = {"contractVersion": VERSION, "action": "get_context", "input": {}}
-REPORT = {"title": "t", "summary": "s", "nextStep": "n", "artifactIds": ["commit:1"]}
-BEGIN: dict[str, Any] = {
-    "workspaceId": "lab",
-    "projectId": "Acme",
-    "host": "h",
-    "hostCapabilities": {"workloadClasses": ["code"]},
-    "artifacts": [{"kind": "branch", "path": "b"}],
-    "mem0Enabled": False,
-}
+LOOK: dict[str, Any] = {"contractVersion": VERSION, "action": "get_context", "input": {}}
 
 
 @pytest.fixture
@@ -40,11 +32,6 @@ def program(data_dir: Path, tmp_path: Path, clock: FixedClock) -> Program:
     did(env, "queue promote")
     env.queue.close()
     return Program(data_dir, tmp_path)
-
-
-def kept(folder: Path) -> dict[str, bytes | str | None]:
-    """The bytes of a data directory, but for the memory that the engine's readers share: each leaves its mark there."""
-    return {name: data for name, data in bytes_of(folder).items() if not name.endswith("-shm")}
 
 
 def asking(action: str, /, **given: Any) -> dict[str, Any]:
@@ -284,7 +271,7 @@ def test_the_payloads_queue_goes_before_the_option_ours_the_lifecycles_and_the_d
 
 
 def test_what_is_done_under_a_lease_is_done_in_the_queue_that_its_context_names(
-    program: Program, tmp_path: Path, queues: dict[str, str]
+    program: Program, queues: dict[str, str]
 ) -> None:
     context = program.do("begin_incremental", **BEGIN)["context"]
     assert context["dbPath"] == str(program.data_dir / "queue.db")

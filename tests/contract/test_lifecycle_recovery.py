@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -228,7 +229,7 @@ async def judge(at: Surface, issues: list[str], acknowledged: list[Any]) -> None
         leases = sorted(evidence["leases"], key=lambda one: one["epoch"])
         assert [one["epoch"] for one in leases] == list(range(1, len(leases) + 1))
         assert all(one["status"] in {"released", "recovered"} for one in leases)
-        for one, other in zip(leases, leases[1:], strict=False):
+        for one, other in pairwise(leases):
             assert one["releasedAt"] <= other["acquiredAt"], "two leases at a time"
 
 

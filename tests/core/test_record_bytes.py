@@ -21,7 +21,8 @@ unknown: st.SearchStrategy[dict[str, Any]] = st.dictionaries(
     max_size=2,
 )
 events = st.builds(Event, seq=numbers, type=texts, at_ms=numbers, detail=some, via=some, extra=unknown)
-sessions = st.lists(events, min_size=1, max_size=6).flatmap(
+histories = st.lists(events, min_size=1, max_size=6, unique_by=lambda event: event.seq)
+sessions = histories.map(lambda drawn: sorted(drawn, key=lambda event: event.seq)).flatmap(
     lambda history: st.builds(
         Session,
         schema_version=st.just("1"),

@@ -238,6 +238,12 @@ async def timeline(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
     await pilot.press("tab")
 
 
+async def memory(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    """One checkpoint is remembered, another waits for the memory."""
+    await issue(stage, app, pilot)
+    await pilot.press("G")
+
+
 async def attention(_: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
     await pilot.press("4")
     causes = app.attention.query_one("#causes", RowList)
@@ -334,6 +340,7 @@ PICTURES = (
     Picture("issue", issue, queue=True),
     Picture("issue-80x24", issue, 80, 24, queue=True),
     Picture("issue-timeline", timeline, queue=True),
+    Picture("issue-memory-80x24", memory, 80, 24, queue=True),
     Picture("attention", attention, queue=True),
     Picture("attention-80x24", attention, 80, 24, queue=True),
     Picture("issue-actions-80x24", issue_actions, 80, 24, queue=True),

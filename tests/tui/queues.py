@@ -1,4 +1,4 @@
-"""A queue to look at: two milestones and a half, one issue of every state, written through the commands like any.
+"""A queue to look at: two milestones and a half, one issue of every state, a memory, all written through the commands.
 
 Ids are counted, so that pictures are the same on every run; the clock is the stage's, so that leases run out when a
 test says so.
@@ -10,9 +10,11 @@ from itertools import count
 from typing import Any, Final
 
 from phelix_core.checks import Surface
+from phelix_core.commands.demo_queue import DemoMemory
 from phelix_core.commands.environment import Environment, open_environment
 from phelix_core.commands.registry import load_command
 from phelix_core.commands.run import run
+from phelix_core.frozen import changed
 from phelix_tui.app import ConsoleApp
 from phelix_tui.widgets.rowlist import RowList
 from tests.tui.stage import Stage
@@ -69,7 +71,8 @@ class Queue:
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
-        self.agent: Environment = open_environment(stage.settings, Surface.CLI, clock=stage.clock, mint=counted())
+        opened = open_environment(stage.settings, Surface.CLI, clock=stage.clock, mint=counted())
+        self.agent: Environment = changed(opened, kept={"memory": DemoMemory()})
 
     def does(self, name: str, /, **raw: object) -> Any:
         """Carry a command out; it must succeed."""
@@ -126,8 +129,10 @@ def filled(stage: Stage) -> tuple[Queue, dict[str, str]]:
     clock.wall_ms = start - 74 * MINUTE
     queue.claim(by["Load"], "builder-4", ttl=7_200, freshness=3_600)
     clock.wall_ms = start - 44 * MINUTE
-    ported = queue.claim(by["Port"], "builder-2", ttl=1_800)["leaseId"]
-    queue.checkpoint(ported, "Eleven of fourteen tables are ported.")
+    ported = queue.claim(by["Port"], "builder-2", ttl=1_800, memory=True)["leaseId"]
+    queue.checkpoint(ported, "Amounts become whole cents.", title="amounts", memory=True, memory_kind="decision")
+    queue.does("memory sync")
+    queue.checkpoint(ported, "Eleven of fourteen tables are ported.", memory=True)
     clock.wall_ms = start - 40 * MINUTE
     replayed = queue.claim(by["Replay"], "builder-5", ttl=7_200)["leaseId"]
     clock.wall_ms = start - 20 * MINUTE

@@ -146,7 +146,8 @@ def require_few(request: Any) -> None:
     for name, most in _MOST.items():
         number = len(getattr(request, name, ()))
         if number > most:
-            raise InvalidArgument(f"{name}: {number} are given, at most {most} are taken.")
+            told = f"{number} are given, at most {most} are taken"
+            raise InvalidArgument(f"{name}: {told}.", details={"fields": {name: told}})
 
 
 def artifacts_of(request: Any) -> tuple[tuple[str, str], ...]:

@@ -128,7 +128,8 @@ def raise_ranks(ledger: Ledger, scope: Scope) -> None:
 
 def _require_distinct(artifacts: Sequence[tuple[str, str]]) -> None:
     if len(set(artifacts)) != len(artifacts):
-        raise InvalidArgument("artifacts: the same kind and path stand twice.")
+        told = "the same kind and path stand twice"
+        raise InvalidArgument(f"artifacts: {told}.", details={"fields": {"artifacts": told}})
 
 
 def _require_in_scope(issue: Issue, scope: Scope) -> None:

@@ -130,18 +130,19 @@ def require_report(report: Report, verb: str) -> None:
         name
         for name, value in (
             ("summary", report.summary),
-            ("next", report.next_step),
+            ("next_step", report.next_step),
             ("evidence", report.evidence or report.scorecards),
         )
         if not value
     ]
     if missing:
         raise InvalidArgument(
-            f"{missing[0]}: a checkpoint needs a status, a summary, evidence and a next step.",
+            f"{missing[0].removesuffix('_step')}: a checkpoint needs a status, a summary, evidence and a next step.",
             details={"fields": dict.fromkeys(missing, "required")},
         )
     if report.reason is not None and report.status != BLOCKED:
-        raise InvalidArgument("reason: only a blocked issue has one; say it in the summary.")
+        told = "only a blocked issue has one; say it in the summary"
+        raise InvalidArgument(f"reason: {told}.", details={"fields": {"reason": told}})
 
 
 def checkpoint(ledger: Ledger, holding: Holding, report: Report) -> Answer:

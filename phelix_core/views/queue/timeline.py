@@ -24,8 +24,13 @@ _UNTOLD: Final = frozenset(
     }
 )
 """Members of an event that its checkpoint, its lease or the move tell already."""
-_OF_MEMORY: Final = frozenset({"memory_put_by", "mem0_memory_linked", "mem0_write_skipped"})
-"""Events about what became of a checkpoint in the memory: they tell its text no second time."""
+_OF_MEMORY: Final = frozenset(
+    {
+        *("memory_put_by", "mem0_memory_linked", "mem0_write_skipped"),
+        *("mem0_context_loaded", "mem0_context_unavailable"),
+    }
+)
+"""Events about the memory: of a checkpoint they tell the text no second time."""
 _EMPTY: Final[tuple[object, ...]] = (None, "", [])
 _TOLD_GAP_MS: Final = 1_000
 _NOTHING: Final = SafeStr("")
@@ -53,6 +58,7 @@ class Entry:
     issue: SafeStr = _NOTHING
     by: SafeStr = _NOTHING
     via: SafeStr = _NOTHING
+    is_of_memory: bool = False
     gap: SafeStr = _NOTHING
 
     @property
@@ -137,7 +143,7 @@ def remembered(told: Told) -> tuple[Remembered, ...]:
             skips.setdefault(point_id, str(payload.get("reason") or ""))
         elif kind == "memory_put_by" and point_id not in linked:
             found.append(_waiting(event, points.get(point_id), skips.get(point_id, "")))
-    return tuple(sorted(found, key=lambda one: one.at_ms, reverse=True))
+    return tuple(sorted(found, key=lambda one: (one.at_ms, one.waits), reverse=True))
 
 
 def _linked(link: Told, points: Mapping[str, Told]) -> Remembered:
@@ -217,6 +223,7 @@ def _event(
         issue=shown(str(event.get("issueId") or "")),
         by=agents.get(str(event.get("runId")), _NOTHING),
         via=shown(str(event.get("via") or "not recorded")),
+        is_of_memory=is_of_memory,
     )
 
 
