@@ -18,13 +18,17 @@ Filling = Mapping[str, "str | Callable[[Any], object]"]
 
 @frozen
 class Action:
-    """One action: `holds` says that it is done under a lease, which its `context` names."""
+    """One action: `holds` says that it is done under a lease, which its `context` names.
+
+    `either` are pairs of members that say the same in two ways; both together are refused, for they may disagree.
+    """
 
     name: str
     command: str
     input: type
     fills: Filling
     holds: bool = False
+    either: tuple[tuple[str, str], ...] = ()
     always: Mapping[str, object] | None = None
 
     @property
@@ -174,6 +178,7 @@ _TABLE: Final = (
         name="plan_issues",
         command="queue plan",
         input=inputs.PlanIssues,
+        either=(("project_id", "project_name"), ("campaign_id", "campaign_name")),
         fills={
             "batch": lambda given: _compact({"milestones": given.milestones}),
             "project": lambda given: given.project_id or given.project_name,
@@ -186,6 +191,7 @@ _TABLE: Final = (
         name="next_action",
         command="queue next",
         input=inputs.NextAction,
+        either=(("project_id", "project_name"),),
         fills={
             **_HOST,
             "project": lambda given: given.project_id or given.project_name,

@@ -4,11 +4,13 @@ The codes are those that schema validators of the document's world use, so that 
 them. Source: surfaces page, JSON-driven lifecycle CLI.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, cast
 
 from phelix_core.errors import InvalidArgument, PhelixError
+from phelix_core.queue.payload import UNKNOWN
 from phelix_core.redaction import redact
 
 Issue = dict[str, Any]
@@ -84,9 +86,23 @@ def placed(error: PhelixError, place_of: Callable[[str], Sequence[str]], before:
     for name, reason in fields.items():
         first, *rest = _parts(name)
         own: Sequence[str | int] = ["context"] if first == "context" else [*before, *place_of(str(first))]
-        issues.append(issue("invalid_value", [*own, *rest], str(reason)))
+        issues.append(_of_rule([*own, *rest], str(reason)))
     others = {name: value for name, value in error.details.items() if name != "fields"}
-    return PayloadInvalid(issues, error.message, hint=error.hint, details=others)
+    return PayloadInvalid(issues, _told_at(issues[0]["path"], error.message), hint=error.hint, details=others)
+
+
+def _of_rule(place: Sequence[str | int], reason: str) -> Issue:
+    """What a rule found at a place; names of members that nobody knows are told as keys."""
+    if not reason.startswith(UNKNOWN):
+        return issue("invalid_value", place, f"{reason[:1].upper()}{reason[1:]}")
+    names = reason.removeprefix(UNKNOWN).removeprefix("s").strip()
+    return issue("unrecognized_keys", place, f"{reason[:1].upper()}{reason[1:]}", keys=json.loads(f"[{names}]"))
+
+
+def _told_at(place: Sequence[str | int], message: str) -> str:
+    """A message that begins with a command's word for a field, with the payload's in its place."""
+    _, colon, rest = message.partition(": ")
+    return f"{'.'.join(map(str, place))}: {rest}" if colon else message
 
 
 def _parts(place: str) -> list[str | int]:

@@ -18,7 +18,7 @@ from phelix_core.errors import InvalidArgument, PhelixError
 from phelix_core.frozen import frozen
 from phelix_core.lifecycle.actions import ACTIONS, Action
 from phelix_core.lifecycle.faults import Issue, PayloadInvalid, issue, issues_in, issues_of, placed
-from phelix_core.lifecycle.inputs import ContextRef
+from phelix_core.lifecycle.inputs import ContextRef, camel
 from phelix_core.queue.verbs.advice import CONTRACT_VERSION
 from phelix_core.redaction import redact
 from phelix_core.strictjson import JsonRefused, dumps, loads, plain
@@ -107,6 +107,9 @@ def carry_out(
     **more: object,
 ) -> Performed:
     """Carry out an action whose input was read at `place`; `held` is the context that names its lease."""
+    if both := [pair for pair in action.either if None not in (getattr(given, pair[0]), getattr(given, pair[1]))]:
+        told = [issue("invalid_value", [*place, camel(two)], f"Say it as {camel(one)} alone") for one, two in both]
+        return Performed(error=PayloadInvalid(told))
     raw = action.raw(given) | {name: value for name, value in more.items() if value is not None}
     if held is not None:
         raw["context"] = dumps(held)

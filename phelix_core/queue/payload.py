@@ -6,7 +6,7 @@ never echoed. Free text comes out redacted.
 
 import json
 from collections.abc import Mapping
-from typing import NoReturn, cast
+from typing import Final, NoReturn, cast
 
 from phelix_core.checks import MAX_INTEGER
 from phelix_core.clock import from_iso
@@ -16,6 +16,8 @@ from phelix_core.redaction import redact
 from phelix_core.text import TextRefused, utf8_size
 
 _MOST_ENTRIES = 100
+UNKNOWN: Final = "unknown member"
+"""How a refusal of members that nobody knows begins; their names follow as JSON."""
 
 
 def wrong(where: str, reason: str) -> NoReturn:
@@ -28,9 +30,10 @@ def an_object(value: object, where: str, known: tuple[str, ...] | None) -> Mappi
     if not isinstance(value, dict):
         wrong(where, "expected an object")
     members = cast("dict[str, object]", value)
-    for name in members:
-        if known is not None and name not in known:
-            wrong(where, f"unknown member {json.dumps(redact(name)[:WORD_CAP])}")
+    unknown = [] if known is None else [name for name in members if name not in known]
+    if unknown:
+        told = ", ".join(json.dumps(redact(name)[:WORD_CAP]) for name in unknown[:_MOST_ENTRIES])
+        wrong(where, f"{UNKNOWN}{'s' if len(unknown) > 1 else ''} {told}")
     return members
 
 

@@ -76,3 +76,33 @@ def test_the_readme_shows_a_payload_that_is_one_of_the_examples(ours: Played) ->
     readme = (Path(__file__).parents[2] / "README.md").read_text()
     shown = [name for name in ours if f"tests/fixtures/lifecycle/{name}.json" in readme]
     assert shown, "the README names example payloads"
+
+
+@pytest.mark.parametrize("pair", [("projectId", "projectName"), ("campaignId", "campaignName")])
+def test_what_is_named_in_two_ways_at_once_is_refused_with_its_place(tmp_path: Path, pair: tuple[str, str]) -> None:
+    program = Program(tmp_path / "data", tmp_path)
+    batch = OURS["03_plan_issues"]["input"]["milestones"]
+    told = program(
+        {
+            "contractVersion": "6.0.0",
+            "action": "plan_issues",
+            "input": {"milestones": batch, pair[0]: "a", pair[1]: "b"},
+        }
+    ).error
+    assert told["issues"] == [
+        {"code": "invalid_value", "path": ["input", pair[1]], "message": f"Say it as {pair[0]} alone"}
+    ]
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_rules_refusal_speaks_of_the_payloads_members(tmp_path: Path) -> None:
+    program = Program(tmp_path / "data", tmp_path)
+    report = {"title": "t", "summary": "s", "taskStatus": "ready", "nextStep": "n", "artifactIds": ["x"]}
+    payload = {"contractVersion": "6.0.0", "action": "checkpoint", "context": {"leaseId": "L"}, "input": report}
+    told = program(payload).error
+    assert told["error"].startswith("input.taskStatus: checkpoint takes one of ")
+    assert told["issues"][0]["path"] == ["input", "taskStatus"]
+    program.do("init_workspace", workspaceName="w")
+    campaign = {"projectName": "p", "campaignName": "c", "objective": "o", "policy": {"a": 1, "b": 2}}
+    told = program({"contractVersion": "6.0.0", "action": "create_campaign", "input": campaign}).error
+    assert [(one["code"], one["keys"]) for one in told["issues"]] == [("unrecognized_keys", ["a", "b"])]
