@@ -203,7 +203,7 @@ def _bulk(raw: Raw, groups: dict[str, list[tuple[Any, ...]]]) -> None:
     raw.db.execute("COMMIT")
 
 
-def _pages() -> Row:
+def _pages(asked: str, told: str) -> Row:
     """One page of an issue with many checkpoints beside the same page of one with fifty."""
     with scratch() as folder:
         path = ready_queue(folder, 10)
@@ -214,7 +214,7 @@ def _pages() -> Row:
             raw.write(_checkpoints(held[name], count))
         raw.close()
         env = open_environment(Settings(data_dir=f"{folder}/data", queue=path), Surface.CLI)
-        shown = load_command("queue show")
+        shown = load_command(asked)
 
         def show(name: str) -> Callable[[], None]:
             def work() -> None:
@@ -227,7 +227,7 @@ def _pages() -> Row:
         interleaved(works, 2)
         seconds = interleaved(works, PAGES)
     return Row(
-        name=f"page of an issue with {CHECKPOINTS:,} checkpoints / with 50",
+        name=f"{told} of an issue with {CHECKPOINTS:,} checkpoints / with 50",
         ours=statistics.median(seconds["many"]) * 1e2,
         baseline=statistics.median(seconds["few"]) * 1e2,
         unit="ms",
@@ -255,6 +255,10 @@ def _checkpoints(context: Any, count: int) -> list[Statement]:
     ]
 
 
+def _looks() -> list[Row]:
+    return [_pages("queue show", "queue show"), _pages("queue audit", "one page of inspect_audit")]
+
+
 def rows() -> list[Row]:
     """One process, many, plans, pages."""
-    return [_cycles(), *crowd_rows(), _with_records(), *_plans(), _pages()]
+    return [_cycles(), *crowd_rows(), _with_records(), *_plans(), *_looks()]

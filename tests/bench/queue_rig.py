@@ -17,12 +17,13 @@ from typing import Any
 
 import apsw
 
-from phelix_core.clock import SystemClock
+from phelix_core.clock import SystemClock, moment_of
 from phelix_core.queue.model import Scope
 from phelix_core.queue.planning import read_batch
 from phelix_core.queue.routing import Host
 from phelix_core.queue.sqlite import SqliteQueue
 from phelix_core.queue.verbs import upkeep
+from phelix_core.queue.verbs.advice import advise
 from phelix_core.queue.verbs.begin import Ask, begin
 from phelix_core.queue.verbs.ledger import Ledger, the_project
 from phelix_core.queue.verbs.progress import Holding, Report, checkpoint, close
@@ -81,7 +82,8 @@ class Rig:
     """One process's queue, its verbs without the commands around them."""
 
     def __init__(self, path: str) -> None:
-        self.queue = SqliteQueue(path, SystemClock())
+        self.queue_clock = SystemClock()
+        self.queue = SqliteQueue(path, self.queue_clock)
 
     def do(self, verb: Callable[[Ledger], Any], *, create: bool = False) -> Any:
         """One verb, one transaction."""
@@ -109,6 +111,11 @@ class Rig:
     def reconcile(self) -> Any:
         """Reconcile by itself."""
         return self.do(lambda ledger: upkeep.reconcile_now(ledger, scope(ledger)))
+
+    def advice(self) -> Any:
+        """What this host could do next."""
+        now = moment_of(self.queue_clock)
+        return self.queue.read(lambda tx: advise(tx, Scope(project=the_project(tx, None)), HOST, now))
 
     def requeue(self, issue_id: str) -> Any:
         """An operator puts stale work back."""
@@ -207,6 +214,13 @@ class Raw:
                 time.sleep(0.0002 + random.random() * 0.0038)
         for sql, values in written:
             execute(sql, values)
+        execute("COMMIT")
+
+    def read(self) -> None:
+        """One read transaction that looks at a row by its key."""
+        execute = self.db.execute
+        execute("BEGIN")
+        execute("SELECT * FROM issues WHERE id = (SELECT depends_on FROM issue_dependencies LIMIT 1)").fetchall()
         execute("COMMIT")
 
     def close(self) -> None:

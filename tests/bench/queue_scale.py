@@ -1,4 +1,4 @@
-"""Claim, close with promotion and reconcile from a thousand to a million issues, beside themselves at a thousand.
+"""Claim, close with promotion, reconcile, next_action: from 1,000 to a million issues, beside themselves at 1,000.
 
     python -m tests.bench queue_scale        PHELIX_BENCH_ISSUES=100000 stops earlier
 
@@ -52,6 +52,7 @@ class Pair:
 
     def round(self) -> None:
         """One of each verb."""
+        self.look("next_action", self.rig.advice)
         context = self.step("claim", self.rig.claim)
         closed = self.step("close with promotion", lambda: self.rig.close(context))
         assert closed["promotedIssueIds"], "every issue that is closed here keeps one back"
@@ -62,6 +63,15 @@ class Pair:
         found = self.step("reconcile, one stale", self.rig.reconcile)
         assert len(found["needsRecovery"]) == 1
         self._requeue(found["needsRecovery"][0]["issueId"])
+
+    def look(self, name: str, act: Callable[[], Any]) -> None:
+        """Time a question; beside it, one read transaction of the copy."""
+        start = time.perf_counter()
+        act()
+        self.ours.setdefault(name, []).append(time.perf_counter() - start)
+        start = time.perf_counter()
+        self.raw.read()
+        self.hand.setdefault(name, []).append(time.perf_counter() - start)
 
     def _forget(self, lease_id: str) -> None:
         """Let a lease expire."""
