@@ -16,7 +16,7 @@ _SHOWN: Final = 10
 
 def print_answer(page: Page, call: Call, answer: Any) -> None:
     """Print what a queue command answered."""
-    draw = _DRAWN.get(call.command.name)
+    draw = DRAWN.get(call.command.name)
     if draw is None:
         from phelix_core.cli.inspection_pages import INSPECTIONS  # noqa: PLC0415 - inspections only
 
@@ -310,7 +310,7 @@ def _imported(page: Page, answer: Answer) -> None:
 _MISFITS: Final = 40
 
 
-_DRAWN: Final[dict[str, Callable[[Page, Any], None]]] = {
+DRAWN: Final[dict[str, Callable[[Page, Any], None]]] = {
     "queue init": _made,
     "queue campaign": _made,
     "queue plan": _planned,

@@ -7,7 +7,8 @@ record; a closed session never changes. Source: sessions page, Rules.
 from collections.abc import Sequence
 from typing import Final
 
-from phelix_core.errors import InvalidArgument, SessionConflict, SessionInvalidTransition
+from phelix_core.checks import MAX_INTEGER
+from phelix_core.errors import InvalidArgument, SessionConflict, SessionInvalid, SessionInvalidTransition
 from phelix_core.frozen import changed, frozen
 from phelix_core.sessions.model import (
     ACTIVE,
@@ -112,14 +113,12 @@ def checkpoint(session: Session, stamp: Stamp, *, step: str | None, note: str | 
             details={"reason": "event_cap", "events": len(session.events)},
         )
     at_ms = _no_earlier(session, stamp.at_ms)
-    before = session.checkpoint
-    point = (
-        Checkpoint(at_ms=at_ms, seq=session.rev) if before is None else changed(before, at_ms=at_ms, seq=session.rev)
-    )
+    before, seq = session.checkpoint, _next_seq(session)
+    point = Checkpoint(at_ms=at_ms, seq=seq) if before is None else changed(before, at_ms=at_ms, seq=seq)
     if step or note:
         point = changed(point, step=step, note=note)
     detail = "; ".join(part for part in (f"step={step}" if step else None, note, _linked(linked)) if part)
-    event = Event(seq=session.rev, type="checkpoint", at_ms=at_ms, detail=detail, via=stamp.via)
+    event = Event(seq=seq, type="checkpoint", at_ms=at_ms, detail=detail, via=stamp.via)
     return _advanced(session, event, linked, checkpoint=point)
 
 
@@ -128,8 +127,16 @@ def close(session: Session, stamp: Stamp, outcome: str, *, text: str | None, lin
     require_active(session)
     detail = "; ".join(part for part in (text or f"session {outcome}", _linked(linked)) if part)
     at_ms = _no_earlier(session, stamp.at_ms)
-    event = Event(seq=session.rev, type=outcome, at_ms=at_ms, detail=detail, via=stamp.via)
+    event = Event(seq=_next_seq(session), type=outcome, at_ms=at_ms, detail=detail, via=stamp.via)
     return _advanced(session, event, linked, status=outcome, final_result=text)
+
+
+def _next_seq(session: Session) -> int:
+    """The number behind the last event's: another tool may have counted from somewhere else."""
+    last = session.events[-1].seq
+    if last >= MAX_INTEGER:
+        raise SessionInvalid("The record's events cannot be numbered further.")
+    return last + 1
 
 
 def _advanced(session: Session, event: Event, linked: References, **changes: object) -> Session:

@@ -16,7 +16,7 @@ BYTES_CHANGE_IN = {
     "phelix_core/sqlite.py": "opens databases for their stores",
     "phelix_core/cli/streams.py": "stands /dev/null in for a closed stream",
     "phelix_core/commands/faults.py": "writes the report of a fault nobody foresaw",
-    "phelix_core/commands/skill_file.py": "puts a file into somebody's project, which is no record: readable, committed",
+    "phelix_core/commands/skill_file.py": "puts a file into a project, which is no record of ours",
     "phelix_core/mcp/wire.py": "writes the protocol's lines to the host; stands /dev/null in for standard input",
     "phelix_core/sessions/index.py": "makes and drops the listing index, which is derived and may go at any time",
     "phelix_core/queue/sqlite.py": "makes the queue's file with its modes before SQLite opens it",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phelix_core.errors import InvalidArgument, PhelixError, SessionConflict, SessionInvalidTransition
+from phelix_core.errors import InvalidArgument, PhelixError, SessionConflict, SessionInvalid, SessionInvalidTransition
 from phelix_core.sessions import transitions
 from phelix_core.sessions.model import MAX_EVENTS, STATUSES, Actor, Session, decode, encode
 from phelix_core.sessions.transitions import References, Stamp
@@ -240,3 +240,16 @@ def test_whatever_is_called_the_record_keeps_its_promises(calls: list[tuple[Any,
         assert (before.status, session.status == "active") in {("active", True), ("active", False)}
         assert (session.actor, session.title, session.session_id) == (before.actor, before.title, before.session_id)
     assert decode(encode(session), SESSION_ID) == session
+
+
+def test_events_of_another_tools_record_are_numbered_on_from_its_last_and_never_beyond_what_json_keeps() -> None:
+    session = opened()
+    foreign = replace(session, events=(replace(session.events[0], seq=7),))
+    after = transitions.checkpoint(foreign, stamp(), step="a", note=None, linked=NONE)
+    assert [event.seq for event in after.events] == [7, 8]
+    assert after.checkpoint is not None
+    assert after.checkpoint.seq == 8
+    assert decode(encode(after), after.session_id) == after
+    last = replace(session, events=(replace(session.events[0], seq=2**53),))
+    with pytest.raises(SessionInvalid):
+        transitions.close(last, stamp(), "completed", text=None, linked=NONE)

@@ -16,9 +16,12 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
+from phelix_core.cli.inspection_pages import INSPECTIONS
 from phelix_core.cli.page import Page
 from phelix_core.cli.queue_cells import age_chart, status_bars, status_strip
+from phelix_core.cli.queue_pages import DRAWN
 from phelix_core.clock import iso
+from phelix_core.commands.registry import CATALOGUE
 from phelix_core.views.queue.glyphs import GLYPHS
 from tests.rig import PHELIX, Phelix
 from tests.tui.hostile import ESCAPES, MARKUP, WIDTHS
@@ -170,6 +173,11 @@ def test_every_member_that_a_page_is_asked_for_is_there_in_some_answer(full: Boa
         if not [*words(full.told(*argv_of(full, name)), path)]
     }
     assert nowhere == set()
+
+
+def test_every_command_of_the_queue_has_a_page() -> None:
+    assert DRAWN.keys() | INSPECTIONS.keys() == {name for name in CATALOGUE if name.startswith("queue ")}
+    assert not DRAWN.keys() & INSPECTIONS.keys()
 
 
 # The commands on a page

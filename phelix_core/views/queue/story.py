@@ -9,6 +9,7 @@ from typing import cast
 from phelix_core.queue.model import DONE
 from phelix_core.text import SafeStr
 from phelix_core.views.moments import moment
+from phelix_core.views.queue.plans import gate_words
 from phelix_core.views.queue.rows import tail_of
 from phelix_core.views.queue.timeline import Entry, Remembered, Told, listed, ms_of, remembered, timeline_of
 from phelix_core.views.shown import shown
@@ -75,7 +76,7 @@ def _identity(told: Told) -> list[tuple[str, SafeStr]]:
         ("deadline", issue.get("deadlineAt")),
         ("next step", issue.get("nextBestAction")),
         ("reason", issue.get("blockedReason")),
-        ("waits for", told.get("waitsFor")),
+        ("waits for", gate_words(told["waitsFor"], {}, {}) if "waitsFor" in told else None),
         ("epoch", f"{issue['leaseEpoch']}, recovered {issue['recoveries']} of at most {issue['maxRecoveries']} times"),
         ("created", moment(ms_of(issue["createdAt"]))),
         ("updated", moment(ms_of(issue["updatedAt"]))),
@@ -89,7 +90,7 @@ def _named(thing: Told, name: str) -> str:
 
 def _neighbour(one: Told) -> Neighbour:
     status = str(one["status"])
-    waits = "" if status == DONE else str(one.get("waitsFor") or "")
+    waits = "" if status == DONE or "waitsFor" not in one else gate_words(str(one["waitsFor"]), {}, {})
     return Neighbour(str(one["id"]), tail_of(str(one["id"])), status, shown(str(one.get("task") or "")), shown(waits))
 
 
