@@ -48,6 +48,8 @@ from tests.mcp.test_session_tools import connected, did_call
 from tests.rig import PHELIX, Phelix, bytes_of
 from tests.surfaces.test_upstream_checklist import write_operation, write_plan
 
+SEEDS = int(os.environ.get("PHELIX_RECOVERY_SEEDS", "3"))
+"""Agents killed between calls; twice as many amid one."""
 MOST_CHANGES = 12
 """More than any one call makes; whoever is to wait before a later one waits at its end, when it has answered."""
 
@@ -121,7 +123,7 @@ def goes_on(phelix: Phelix, calls: list[Call], acknowledged: int, scratch: Path)
     return done
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(2 * SEEDS))
 def test_an_agent_killed_amid_a_call_left_what_was_acknowledged_or_that_call_as_well(
     phelix: Phelix, data_dir: Path, tmp_path: Path, seed: int
 ) -> None:
@@ -133,7 +135,7 @@ def test_an_agent_killed_amid_a_call_left_what_was_acknowledged_or_that_call_as_
     assert done == acknowledged + 1 or what != "end", "whoever has answered has stored"
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(SEEDS))
 def test_an_agent_killed_whenever_it_has_said_something_left_no_less_than_it_said(
     phelix: Phelix, data_dir: Path, tmp_path: Path, seed: int
 ) -> None:
@@ -261,7 +263,7 @@ async def recovered_over_mcp(client: Client) -> tuple[Stories, dict[str, str]]:
     return read(shown), ids
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(SEEDS))
 async def test_a_fresh_server_answers_with_what_a_killed_one_acknowledged_or_the_call_it_died_in_as_well(
     phelix: Phelix, data_dir: Path, tmp_path: Path, seed: int
 ) -> None:
