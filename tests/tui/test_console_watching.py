@@ -305,7 +305,7 @@ def _queue_writes() -> dict[str, dict[str, object]]:
         "heartbeat": {"lease": "L"},
         "artifacts save": {"issue": "I", "kind": "k", "path": "p"},
         **{key: {**report, "status": "done"} for key in ("close", "advance")},
-        **{key: {} for key in ("promote", "reconcile")},
+        **{key: {} for key in ("promote", "reconcile", "memory sync")},
         **dict.fromkeys(("unblock", "retry", "rollback"), on_issue),
         **{key: {"campaign_id": "c", "reason": "x"} for key in ("drain", "undrain", "archive")},
     }
