@@ -165,6 +165,8 @@ def _noted(env: Environment, row: OutboxRow, ref: str | None, reason: str) -> No
         now = tx.outbox_row(row.id)
         if now is None or now.status != QUEUED:
             return  # another process handed it over meanwhile; to the memory it is one
+        if ref is None and now.last_reason == reason:
+            return  # told once, however often it is offered
         ledger = Ledger(tx, env.mint)
         if ref is None:
             memory.skip(ledger, now, reason)

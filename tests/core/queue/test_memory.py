@@ -155,6 +155,8 @@ def test_a_memory_that_fails_changes_nothing_and_the_skip_is_recorded_and_made_g
         {"checkpointId": told["checkpoint"]["id"], "reason": "the disk is full"}
     ]
     assert desk.one("SELECT status, attempts, last_reason FROM memory_outbox") == ("queued", 1, "the disk is full")
+    assert did(env, "queue memory sync")["waiting"] == 1
+    assert len(desk.events("mem0_write_skipped")) == 1, "the same reason is recorded once, however often it is offered"
     memory.failing = None
     assert did(env, "queue memory sync") == {
         "linkedMemoryIds": [f"m-{memory.keepsakes[0].key}"],
