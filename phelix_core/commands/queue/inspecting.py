@@ -1,7 +1,7 @@
-"""`queue export`, `audit`, `health`, `next` and `context`: how the queue stands, read to the byte and never written.
+"""`queue export` and `health`: how the queue stands, read to the byte and never written.
 
-The lifecycle document's keys, with ours beside them. What may be long is paged by a cursor that the answer before
-gave: of an export it counts pages, of an audit it names an event. Source: queue page, Actions (inspect_*, next_action).
+The lifecycle document's keys, with ours beside them. What may be long is paged by a cursor that the page before told,
+the number of the next one. Source: queue page, Actions (inspect_export, inspect_health_snapshot).
 """
 
 from collections.abc import Sequence
@@ -11,28 +11,19 @@ from phelix_core.checks import Help, at_least, full_match
 from phelix_core.clock import Moment, iso, moment_of
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.queue.fields import (
-    NOT_EMPTY,
     CampaignWord,
-    Capabilities,
-    Classes,
-    HostName,
-    IssueId,
     ProjectWord,
-    require_few,
 )
 from phelix_core.commands.queue.shapes import (
-    artifact_shape,
     event_shape,
     issue_shape,
     lease_shape,
-    link_shape,
     milestone_shape,
     run_shape,
     time_or_none,
 )
 from phelix_core.commands.queue.targets import scope_of
 from phelix_core.commands.registry import Effect, command
-from phelix_core.errors import NotFound, PhelixError
 from phelix_core.frozen import frozen
 from phelix_core.queue import gates, policy, staleness
 from phelix_core.queue.model import (
@@ -42,32 +33,25 @@ from phelix_core.queue.model import (
     PENDING,
     PRIORITIES,
     READY,
-    WORD_CAP,
     Issue,
     Lease,
     Milestone,
     Scope,
     StoredEvent,
 )
-from phelix_core.queue.routing import Host, fit, route_from
 from phelix_core.queue.store import Questions
-from phelix_core.queue.verbs.advice import CONTRACT_VERSION, Advice, advise
-from phelix_core.queue.verbs.answers import Answer, checkpoint_answer, present
+from phelix_core.queue.verbs.answers import Answer, present
 from phelix_core.queue.verbs.ledger import gate_of, the_issue
 from phelix_core.queue.verbs.reconcile import blockers
-from phelix_core.redaction import free_text
 
 _LISTED: Final = 100
 _RUNS: Final = 10
 _EVENTS: Final = 20
-_AUDITED: Final = 50
-_COUNTED: Final = 5_000
 _TRACKED: Final = 10_000
 _MOST: Final = 1_000
 _AGES_S: Final = (60, 300, 900, 3_600, 14_400, 86_400)
 """Ages of leases are told in these steps."""
 _PAGE: Final = full_match("p[0-9]{1,6}", "the nextCursor of the page before")
-_BEFORE: Final = full_match("e[0-9]{1,18}", "the nextCursor of the page before")
 
 ListLimit = Annotated[int | None, at_least(1, _MOST), Help(f"At most so many of each kind ({_LISTED})")]
 
@@ -85,38 +69,11 @@ class ExportQueue:
 
 
 @frozen
-class AuditIssue:
-    """Tell everything that was recorded of one issue, newest first, a page at a time."""
-
-    issue_id: IssueId
-    limit: Annotated[int, at_least(1, 100), Help(f"At most so many events a page ({_AUDITED})")] = _AUDITED
-    cursor: Annotated[str | None, _BEFORE, Help("The nextCursor of the page before")] = None
-
-
-@frozen
 class QueueHealth:
     """Say how the queue stands: counts, leases, what blocks claims."""
 
     project: ProjectWord = None
     campaign: CampaignWord = None
-
-
-@frozen
-class NextAction:
-    """Say what this host could do next, and the very call for it; nothing is decided or written."""
-
-    host: HostName
-    workload_classes: Classes
-    capabilities: Capabilities = ()
-    project: ProjectWord = None
-    campaign: CampaignWord = None
-
-
-@frozen
-class ShowContext:
-    """Say which workspaces, projects and campaigns there are, and how many issues of each status."""
-
-    project: Annotated[str | None, free_text(WORD_CAP), NOT_EMPTY, Help("Only this project")] = None
 
 
 @command("queue export", effect=Effect.READ, result="phelix_core.commands.queue.answers:Export")
@@ -151,7 +108,7 @@ def _export(tx: Questions, scope: Scope, now: Moment, request: ExportQueue, *, l
             "generatedAt": iso(now.wall_ms),
             "scope": {"projectId": scope.project.id, "campaignId": scope.campaign_id},
             "queue": {
-                "statusCounts": _counts(tx, scope),
+                "statusCounts": status_counts(tx, scope),
                 "readyIssues": [issue_shape(one, now.wall_ms) for one in ready],
                 "inProgressIssues": [issue_shape(one, now.wall_ms) for one in working],
                 "recoveryIssues": [issue_shape(one, now.wall_ms) for one in recovery],
@@ -177,7 +134,8 @@ def _export(tx: Questions, scope: Scope, now: Moment, request: ExportQueue, *, l
     )
 
 
-def _counts(tx: Questions, scope: Scope) -> dict[str, int]:
+def status_counts(tx: Questions, scope: Scope) -> dict[str, int]:
+    """Issues of each status, and all of them."""
     counts = dict(tx.status_counts(scope))
     return {**counts, "total": sum(counts.values())}
 
@@ -222,86 +180,6 @@ def _watched(tx: Questions, scope: Scope, now: Moment) -> _Watched:
     return _Watched(tracked=len(issues), escalated=tuple(escalated), breached=tuple(breached), counts=counts)
 
 
-@command("queue audit", effect=Effect.READ, result="phelix_core.commands.queue.answers:Audit")
-def audit_issue(request: AuditIssue, env: Environment) -> dict[str, Any]:
-    """Read one page of an issue's history."""
-    now = moment_of(env.clock)
-    before = None if request.cursor is None else int(request.cursor[1:])
-    return env.queue.read(
-        lambda tx: _audit(tx, the_issue(tx, request.issue_id), now, limit=request.limit, before=before)
-    )
-
-
-def _audit(tx: Questions, issue: Issue, now: Moment, *, limit: int, before: int | None) -> Answer:
-    found = tx.events_of(issue.id, limit=limit + 1, before=before)
-    events, more = found[:limit], len(found) > limit
-    last = events[-1].seq if events and more else 0
-    points = [one for one in tx.checkpoints_of(issue.id, limit=limit, before=before) if one.seq >= last]
-    leases, links = tx.leases_of(issue.id), tx.memory_links_of(issue.id)
-    point_count, event_count = tx.numbers_of(issue.id, at_most=_COUNTED)
-    evidence = {
-        "leases": [lease_shape(one, now) for one in leases],
-        "checkpoints": [checkpoint_answer(one) for one in points],
-        "memoryLinks": [link_shape(one) for one in links],
-        "artifacts": [artifact_shape(one) for one in tx.artifacts_of(issue.id)],
-        "events": [event_shape(one) for one in events],
-    }
-    until = None if before is None else tx.event(before)
-    window = (events[-1].at if more else None, None if until is None else until.at)
-    timeline = _timeline(evidence, leases, window)
-    return present(
-        {
-            "auditVersion": 1,
-            "generatedAt": iso(now.wall_ms),
-            "scope": present(
-                {"projectId": issue.project_id, "campaignId": issue.campaign_id, "issueId": issue.id},
-            ),
-            "issue": issue_shape(issue, now.wall_ms),
-            "summary": present(
-                {
-                    "leaseCount": len(leases),
-                    "checkpointCount": point_count,
-                    "memoryLinkCount": len(links),
-                    "eventCount": event_count,
-                    "timelineEntryCount": len(timeline),
-                    "countedUpTo": _COUNTED if _COUNTED in (point_count, event_count) else None,
-                }
-            ),
-            "evidence": evidence,
-            "timeline": timeline,
-            "nextCursor": f"e{last}" if more else None,
-        }
-    )
-
-
-def _timeline(
-    evidence: dict[str, list[Answer]], leases: Sequence[Lease], window: tuple[int | None, int | None]
-) -> list[Answer]:
-    """The page's entries, newest first; a lease's beginning and end stand on the page that their time belongs to."""
-    after, until = window
-
-    def here(ms: int | None) -> bool:
-        return ms is not None and (after is None or ms > after) and (until is None or ms <= until)
-
-    entries: list[Answer] = [{"at": one["createdAt"], "entryType": "event", "event": one} for one in evidence["events"]]
-    entries += [
-        {"at": one["createdAt"], "entryType": "checkpoint", "checkpoint": one} for one in evidence["checkpoints"]
-    ]
-    for lease, told in zip(leases, evidence["leases"], strict=True):
-        named = {"leaseId": lease.id, "issueId": lease.issue_id, "agentId": lease.agent_id}
-        if here(lease.acquired_at):
-            entries.append({"at": told["acquiredAt"], "entryType": "lease_acquired", "lease": told})
-        if here(lease.last_heartbeat_at):
-            entries.append({"at": told["lastHeartbeatAt"], "entryType": "lease_heartbeat", **named})
-        if here(lease.released_at):
-            entries.append({"at": told["releasedAt"], "entryType": "lease_released", **named, "status": lease.status})
-    entries += [
-        {"at": one["createdAt"], "entryType": "memory_link", "memoryLink": one} for one in evidence["memoryLinks"]
-        if (after is None or one["createdAt"] > iso(after)) and (until is None or one["createdAt"] <= iso(until))
-    ]  # fmt: skip
-    return sorted(entries, key=lambda entry: entry["at"], reverse=True)
-
-
 @command(
     "queue health",
     effect=Effect.READ,
@@ -321,7 +199,7 @@ def _health(tx: Questions, scope: Scope, now: Moment) -> Answer:
         "snapshotVersion": 1,
         "generatedAt": iso(now.wall_ms),
         "scope": {"projectId": scope.project.id, "campaignId": scope.campaign_id},
-        "queue": {"statusCounts": _counts(tx, scope)},
+        "queue": {"statusCounts": status_counts(tx, scope)},
         "leases": {
             "activeCount": len(leases),
             "activeLeaseIds": [lease.id for lease in leases],
@@ -391,137 +269,3 @@ def _ages(leases: Sequence[Lease], now: Moment) -> list[Answer]:
         told.append(present({"fromSeconds": least, "toSeconds": most, "count": number}))
         least = most or least
     return told
-
-
-@command("queue next", effect=Effect.READ, result="phelix_core.commands.queue.answers:NextAction")
-def next_action(request: NextAction, env: Environment) -> dict[str, Any]:
-    """Look for what could be done next."""
-    require_few(request)
-    host = Host(
-        name=request.host,
-        workload_classes=frozenset(request.workload_classes),
-        capabilities=frozenset(request.capabilities),
-    )
-    now = moment_of(env.clock)
-
-    def body(tx: Questions) -> Answer:
-        if request.project is None and (unclear := _unclear(tx)) is not None:
-            return unclear
-        scope = scope_of(tx, request.project, request.campaign)
-        return _advised(scope, advise(tx, scope, host, now), host, now)
-
-    try:
-        return env.queue.read(body)
-    except NotFound:
-        if _has_queue(env):
-            raise
-        return _setup("There is no queue here yet.", "init_workspace", {}, ("input.workspaceName",))
-
-
-def _has_queue(env: Environment) -> bool:
-    try:
-        env.queue.read(lambda tx: tx.last_seq())
-    except PhelixError:
-        return False
-    return True
-
-
-def _unclear(tx: Questions) -> Answer | None:
-    """What keeps a question without a project from having one answer; None where there is exactly one project."""
-    projects = tx.projects()
-    if len(projects) == 1:
-        return None
-    if projects:
-        return {
-            "action": "clarify_scope",
-            "reason": f"There are {len(projects)} projects: say which is meant.",
-            "requires": ["input.projectId"],
-            "context": {"projects": [{"id": one.id, "key": one.key, "name": one.name} for one in projects[:_LISTED]]},
-        }
-    if not tx.workspaces():
-        return _setup("There is no workspace yet.", "init_workspace", {}, ("input.workspaceName",))
-    needed = ("input.projectName", "input.campaignName", "input.objective")
-    workspace = tx.workspaces()[0]
-    return _setup("There is no project yet.", "create_campaign", {"workspaceId": workspace.id}, needed)
-
-
-def _setup(reason: str, action: str, given: Answer, requires: Sequence[str]) -> Answer:
-    return {
-        "action": "setup_required",
-        "reason": reason,
-        "suggestedPayload": {"contractVersion": CONTRACT_VERSION, "action": action, "input": given},
-        "requires": list(requires),
-        "context": {"stage": "setup_required"},
-    }
-
-
-def _advised(scope: Scope, advice: Advice, host: Host, now: Moment) -> Answer:
-    issue, lease = advice.issue, advice.lease
-    verdict = None if issue is None else fit(route_from(issue.route), host)
-    return present(
-        {
-            "action": "idle" if advice.action is None else "call_tool",
-            "reason": advice.reason,
-            "suggestedPayload": advice.payload,
-            "requires": list(advice.requires),
-            "context": present(
-                {
-                    "stage": advice.stage,
-                    "priority": None if issue is None else PRIORITIES[issue.rank],
-                    "projectId": scope.project.id,
-                    "campaignId": scope.campaign_id,
-                    "host": host.name,
-                    "issue": None if issue is None else issue_shape(issue, now.wall_ms),
-                    "dispatch": None
-                    if verdict is None
-                    else present(
-                        {
-                            "eligible": verdict.eligible,
-                            "requiredWorkloadClass": verdict.required_class,
-                            "requiredHostCapabilities": list(verdict.required),
-                            "missingWorkloadClass": verdict.required_class if verdict.missing_class else None,
-                            "missingHostCapabilities": list(verdict.missing) or None,
-                        }
-                    ),
-                    "lease": None if lease is None else lease_shape(lease, now),
-                    "blocker": None if advice.blocker is None else dict(advice.blocker),
-                    "candidates": list(advice.candidates) or None,
-                }
-            ),
-        }
-    )
-
-
-@command("queue context", effect=Effect.READ, result="phelix_core.commands.queue.answers:QueueContext")
-def show_context(request: ShowContext, env: Environment) -> dict[str, Any]:
-    """Read what there is."""
-
-    def body(tx: Questions) -> Answer:
-        projects = tx.projects(request.project)
-        if request.project is not None and not projects:
-            raise NotFound("There is no such project.")
-        return {
-            "workspaces": [{"id": one.id, "name": one.name} for one in tx.workspaces()],
-            "projects": [
-                {
-                    "id": project.id,
-                    "key": project.key,
-                    "name": project.name,
-                    "workspaceId": project.workspace_id,
-                    "statusCounts": _counts(tx, Scope(project=project)),
-                    "campaigns": [
-                        {
-                            "id": one.id,
-                            "name": one.name,
-                            "objective": one.objective,
-                            "status": one.status,
-                            "statusCounts": _counts(tx, Scope(project=project, campaign=one)),
-                        }
-                        for one in tx.campaigns(project.id)
-                    ],
-                }
-                for project in projects
-            ],
-        }
-
-    return env.queue.read(body)

@@ -1,8 +1,7 @@
 """The statements of the reference page's section 12 that are about the queue's core, by their number.
 
-Left to others: 1, 9 and 23 (memory), 13 (the JSON-driven command line), 22 (next_action) and 25 (the shapes of export
-and audit), which come with their own commands. Of 2 and 15 the parts with several processes stand among the faults;
-of 24 what exists is here: list, show and health; of 28 the command line and the console.
+Elsewhere: 1, 9 and 23 in test_memory.py, 13 and 25 in tests/contract, 22 in test_advice.py and the machine, 24 in
+test_inspections.py too. Of 2 and 15 the parts with several processes stand among the faults.
 """
 
 import json
