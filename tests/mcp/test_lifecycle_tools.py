@@ -240,10 +240,20 @@ BAD: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Host, Path]]:
+    """One server for every refusal, and its data directory."""
+    folder = tmp_path_factory.mktemp("strict")
+    with Host(argv_of(folder / "data"), folder) as host:
+        host.greet()
+        yield host, folder / "data"
+
+
 @pytest.mark.parametrize("name", BAD)
-def test_is_refused_with_its_place_and_changes_nothing(server: Host, data_dir: Path, name: str) -> None:
+def test_is_refused_with_its_place_and_changes_nothing(strict: tuple[Host, Path], name: str) -> None:
+    host, data_dir = strict
     tool, action, given = BAD[name]
-    error = refused(server, tool, action, **given)
+    error = refused(host, tool, action, **given)
     assert error["code"] == "INVALID_ARGUMENT"
     assert error["issues"]
     assert SECRET not in json.dumps(error)
