@@ -7,7 +7,7 @@ architecture page, one declaration; surfaces page, one registry.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import cache
 from importlib import import_module
@@ -247,10 +247,20 @@ def _checked(field: Field, value: object) -> object:
     if field.many:
         if not isinstance(value, (list, tuple)):
             raise CheckFailed("expected a list")
-        return tuple(_one(field, item) for item in cast("list[object]", value))
+        items = cast("list[object]", value)
+        return tuple(_item(field, items, place) for place in range(len(items)))
     if value is None and field.default is None:
         return None
     return _one(field, value)
+
+
+def _item(field: Field, items: Sequence[object], place: int) -> object:
+    """One of several; what is wrong with it names its place, and not what may be a secret."""
+    try:
+        return _one(field, items[place])
+    except CheckFailed as failed:
+        told = f"number {place + 1} of {len(items)}: " if len(items) > 1 else ""
+        raise CheckFailed(f"{told}{failed}") from None
 
 
 _EXPECTED = {str: "text", int: "a whole number", bool: "true or false"}
