@@ -204,7 +204,8 @@ def test_of_several_items_the_one_at_fault_is_named_by_its_place_and_not_by_what
     raw = {"session_id": "ses_1a2b3c4d5e6f7081", "deployments": ["dep-1", "dep-X", "dep-2"]}
     with pytest.raises(InvalidArgument) as found:
         validate(command, raw, Surface.CLI)
-    assert found.value.details["fields"]["deployments"].startswith("number 2 of 3: expected")
+    fields: Any = found.value.details["fields"]
+    assert fields["deployments"].startswith("number 2 of 3: expected")
     assert "dep-X" not in found.value.message
     with pytest.raises(InvalidArgument, match="^deployment: expected"):
         validate(command, raw | {"deployments": ["dep-X"]}, Surface.CLI)
