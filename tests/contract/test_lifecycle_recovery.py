@@ -21,7 +21,7 @@ from tests.core.queue.desk import Desk, milestone, work
 from tests.rig import FixedClock, did, environment
 
 PATIENCE_S = 60
-SEEDS = int(os.environ.get("PHELIX_RECOVERY_SEEDS", "6"))
+SEEDS = int(os.environ.get("PHELIX_RECOVERY_SEEDS", "4"))
 """How often an agent is killed on each surface."""
 HOWS = ("asked", "journal", "record", "told")
 """When: as the call begins, as the queue's journal or a session record moves under it, when it was acknowledged."""
@@ -269,7 +269,7 @@ async def test_a_fresh_agent_recovers_over_mcp_what_one_killed_with_its_server_l
 
 def test_the_seeds_kill_in_each_way_and_are_followed_by_each_kind_of_successor() -> None:
     for first in (0, 100):
-        deaths = [Death.by(first + seed) for seed in range(6)]
+        deaths = [Death.by(first + seed) for seed in range(4)]
         assert {death.how for death in deaths} == set(HOWS)
         assert {death.is_resumed for death in deaths} == {False, True}
 

@@ -207,5 +207,5 @@ def test_of_several_items_the_one_at_fault_is_named_by_its_place_and_not_by_what
     fields: Any = found.value.details["fields"]
     assert fields["deployments"].startswith("number 2 of 3: expected")
     assert "dep-X" not in found.value.message
-    with pytest.raises(InvalidArgument, match="^deployment: expected"):
+    with pytest.raises(InvalidArgument, match=r"^deployment: expected"):
         validate(command, raw | {"deployments": ["dep-X"]}, Surface.CLI)
