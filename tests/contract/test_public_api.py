@@ -15,7 +15,7 @@ from phelix_core.lifecycle import inputs
 from phelix_core.lifecycle.actions import ACTIONS
 from tests.contract.lifecycle import payloads
 
-REPORT = {"title": "t", "summary": "s", "next_step": "n", "artifact_ids": ("commit:1",)}
+REPORT: dict[str, Any] = {"title": "t", "summary": "s", "next_step": "n", "artifact_ids": ("commit:1",)}
 METHODS = {
     name: method for name, method in vars(SessionLifecycleAdapter).items() if name in ACTIONS or name == "perform"
 }
@@ -111,7 +111,8 @@ def test_a_refusal_is_an_exception_with_its_code_and_an_input_that_is_wrong_name
         made.inspect_export(inputs.InspectExport(project_id="none"))
     with pytest.raises(errors.InvalidArgument) as found:
         made.inspect_export(inputs.InspectExport(project_id="billing", run_limit=101))
-    assert found.value.details["issues"][0]["path"] == ["input", "runLimit"]
+    issues: Any = found.value.details["issues"]
+    assert issues[0]["path"] == ["input", "runLimit"]
     with pytest.raises(errors.LeaseLost):
         made.heartbeat({"leaseId": "L-none"}, inputs.Heartbeat())
 
