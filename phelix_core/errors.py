@@ -5,11 +5,15 @@
     │            SessionConflict (r)  StoreBusy (r)  OutcomeUnknown (r)  LeaseConflict
     ├── exit 2   InvalidArgument
     ├── exit 3   SessionInvalid  SessionCorrupt  SessionInvalidTransition
-    │            PlanInvalid  PlanCorrupt  PlanHashMismatch  OperationCorrupt
+    │            PlanInvalid  PlanCorrupt  PlanHashMismatch  PlanStale  PlanCapabilityMissing  OperationCorrupt
     │            QueueInvalidTransition  QueueIncompatible  QueueCorrupt  RecoveryRequired
     │            LeaseLost  NothingReady  IssueNotClaimable  HostMismatch
-    ├── exit 11  ReadOnly
-    └── exit 12  NotFound
+    ├── exit 11  AuthzDenied  AuthzInvalid  AuthzUnavailable (r)
+    │            ApprovalRequired  ApprovalStale  ApprovalInvalid  ReadOnly
+    ├── exit 12  NotFound
+    ├── exit 21  DeployFailed  HealthCheckFailed (r)  DeployLocked (r)
+    ├── exit 22  RollbackFailed
+    └── exit 60  TimedOut (r)
 
 (r) means retryable: the same call may succeed later, after a re-read where a revision was named.
 A class's docstring is its default message. Messages are written for people; programs read `code`.
@@ -146,6 +150,20 @@ class PlanHashMismatch(PhelixError):
     exit_code = 3
 
 
+class PlanStale(PhelixError):
+    """The plan is no longer true of its application; nothing was executed."""
+
+    code = "PLAN_STALE"
+    exit_code = 3
+
+
+class PlanCapabilityMissing(PhelixError):
+    """The plan needs what this application does not declare; nothing was executed."""
+
+    code = "PLAN_CAPABILITY_MISSING"
+    exit_code = 3
+
+
 class OperationCorrupt(PhelixError):
     """The operation record cannot be read."""
 
@@ -209,6 +227,49 @@ class HostMismatch(PhelixError):
     exit_code = 3
 
 
+class AuthzDenied(PhelixError):
+    """The policy does not allow this actor to execute the plan; nothing was executed."""
+
+    code = "AUTHZ_DENIED"
+    exit_code = 11
+
+
+class AuthzInvalid(PhelixError):
+    """The policy, or the log of its decisions, is not valid: nothing executes before it is mended."""
+
+    code = "AUTHZ_INVALID"
+    exit_code = 11
+
+
+class AuthzUnavailable(PhelixError):
+    """The policy cannot be read right now: nothing executes without it."""
+
+    code = "AUTHZ_UNAVAILABLE"
+    exit_code = 11
+    retryable = True
+
+
+class ApprovalRequired(PhelixError):
+    """The plan waits for an approval; nothing was executed."""
+
+    code = "APPROVAL_REQUIRED"
+    exit_code = 11
+
+
+class ApprovalStale(PhelixError):
+    """The approval is for something else than this plan; nothing was executed."""
+
+    code = "APPROVAL_STALE"
+    exit_code = 11
+
+
+class ApprovalInvalid(PhelixError):
+    """The approval cannot be trusted: it is damaged, or was changed after it was given."""
+
+    code = "APPROVAL_INVALID"
+    exit_code = 11
+
+
 class ReadOnly(PhelixError):
     """Phelix runs read-only here; nothing was written."""
 
@@ -221,3 +282,41 @@ class NotFound(PhelixError):
 
     code = "NOT_FOUND"
     exit_code = 12
+
+
+class DeployFailed(PhelixError):
+    """The deploy command failed; its operation says how."""
+
+    code = "DEPLOY_FAILED"
+    exit_code = 21
+
+
+class HealthCheckFailed(PhelixError):
+    """The command succeeded, and the application is not healthy after it."""
+
+    code = "HEALTH_CHECK_FAILED"
+    exit_code = 21
+    retryable = True
+
+
+class DeployLocked(PhelixError):
+    """Another apply holds this application; nothing was executed."""
+
+    code = "DEPLOY_LOCKED"
+    exit_code = 21
+    retryable = True
+
+
+class RollbackFailed(PhelixError):
+    """The rollback command failed; its operation says how."""
+
+    code = "ROLLBACK_FAILED"
+    exit_code = 22
+
+
+class TimedOut(PhelixError):
+    """The command ran past its time limit and was ended."""
+
+    code = "TIMEOUT"
+    exit_code = 60
+    retryable = True

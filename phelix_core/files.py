@@ -214,6 +214,28 @@ class Folder:
         finally:
             _close(descriptor)
 
+    def try_lock(self, lock: str) -> int | None:
+        """A descriptor of the file `lock`, locked exclusively without waiting; None where somebody holds it.
+
+        The file is made where there is none, and stays. The lock lives as long as any process has the descriptor or a
+        copy that it inherited: whoever lets go of it closes the descriptor and never unlocks it.
+        """
+        self.prepare()
+        descriptor = self._open_lock(lock)
+        try:
+            self._guarding(descriptor, os.stat(self.path))
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            _close(descriptor)
+            return None
+        except OSError as error:
+            _close(descriptor)
+            raise FilesystemError(f"Cannot lock {lock}: {why(error)}.", details={"path": self.path}) from None
+        except BaseException:
+            _close(descriptor)
+            raise
+        return descriptor
+
     def _acquire(self, name: str, lock: str) -> tuple[int, os.stat_result]:
         deadline = self._clock.monotonic() + LOCK_DEADLINE_S
         while True:

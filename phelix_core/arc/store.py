@@ -1,95 +1,228 @@
-"""Where plans and operations are read from: `plans/<id>.json` and `ops/<id>.json`.
+"""The only reader and writer of the arc's records: bytes and locks, no rules.
 
-Reading changes nothing. A record that cannot be trusted is an error with its code, never a guess.
+Beside plans and operations, `authz/` has the policy, which only people write, an approval a plan, and the log of
+decisions; `apps/<name>/app.toml` is a person's. Reading changes nothing. A record that cannot be trusted is an error
+with its code, never a guess, and hides no other.
 """
 
-import os
-from collections.abc import Mapping
+from typing import Final
 
-from phelix_core.arc.model import (
-    MAX_PLAN_BYTES,
-    OPERATION_NAME,
-    PLAN_NAME,
-    Operation,
-    Plan,
-    decode_operation,
-    decode_plan,
-    derived_status,
+from phelix_core.arc.applications import (
+    APPLICATION_FILE,
+    APPLICATION_NAME,
+    MAX_APPLICATION_BYTES,
+    Application,
+    decode_application,
 )
+from phelix_core.arc.approvals import (
+    MAX_APPROVAL_BYTES,
+    MAX_DECISION_BYTES,
+    MAX_DECISIONS,
+    Approval,
+    Decision,
+    appended,
+    decode_approval,
+    decode_decision,
+    encode_approval,
+    encode_decision,
+)
+from phelix_core.arc.model import PLAN_NAME
+from phelix_core.arc.operations import OPERATION_NAME
+from phelix_core.arc.policies import MAX_POLICY_BYTES, Policy, decode_policy
+from phelix_core.arc.records import ArcRecords, Unreadable, all_in, file_of
 from phelix_core.checks import CheckFailed
 from phelix_core.clock import Clock
-from phelix_core.errors import NotFound, OperationCorrupt, PhelixError, PlanCorrupt
+from phelix_core.errors import (
+    AlreadyExists,
+    ApprovalInvalid,
+    AuthzInvalid,
+    AuthzUnavailable,
+    DeployLocked,
+    FilesystemError,
+    InvalidArgument,
+    NotFound,
+    PhelixError,
+)
 from phelix_core.files import Folder, UnreadableFile
-from phelix_core.strictjson import dumps
 
-_SUFFIX = ".json"
+_POLICY: Final = "policy.json"
+_DECISIONS: Final = "decisions.jsonl"
+_DECISIONS_LOCK: Final = "decisions.lock"
+_LEFTOVER_AGE_S: Final = 3_600
+_MAX_LOG_BYTES: Final = 2 * MAX_DECISIONS * MAX_DECISION_BYTES
 
 
-class ArcStore:
-    """Plans and operations in one data directory."""
+class ArcStore(ArcRecords):
+    """Plans, operations, approvals, policy, decisions and applications in one data directory."""
 
     def __init__(self, data_dir: str, clock: Clock) -> None:
-        self._plans = Folder(f"{data_dir}/plans", clock)
-        self._operations = Folder(f"{data_dir}/ops", clock)
+        super().__init__(data_dir, clock)
+        self._locks = Folder(f"{data_dir}/ops/locks", clock)
+        self._authz = Folder(f"{data_dir}/authz", clock)
+        self._approvals = Folder(f"{data_dir}/authz/approvals", clock)
+        self._apps = Folder(f"{data_dir}/apps", clock)
 
-    def plan(self, plan_id: str) -> Plan:
-        """Load and verify a plan; raises `NotFound` or a `PLAN_…` error."""
+    # Approvals
+
+    def approval(self, plan_id: str) -> Approval | None:
+        """The approval filed for a plan, if any; raises `ApprovalInvalid` or `AuthzUnavailable`."""
         try:
-            return decode_plan(self._plans.read(f"{PLAN_NAME.apply(plan_id)}{_SUFFIX}", MAX_PLAN_BYTES), plan_id)
+            return decode_approval(self._approvals.read(file_of(PLAN_NAME, plan_id), MAX_APPROVAL_BYTES), plan_id)
         except NotFound:
-            raise NotFound(f"There is no plan {plan_id}.") from None
+            return None
         except UnreadableFile as unreadable:
-            raise PlanCorrupt(f"The plan is {unreadable}; it was not opened further.") from None
+            raise ApprovalInvalid(f"The approval is {unreadable}; it was not opened further.") from None
+        except FilesystemError as error:
+            raise AuthzUnavailable(f"The approval cannot be read. {error.message}", details=error.details) from None
 
-    def operation(self, operation_id: str) -> Operation:
-        """Load an operation, its status derived; raises `NotFound` or `OperationCorrupt`."""
+    def approvals(self) -> tuple[list[Approval], list[Unreadable]]:
+        """Every approval, newest first, and every file that is none, by name."""
+        found, unreadable = all_in(self._approvals, PLAN_NAME, self._approval_there)
+        return sorted(found, key=lambda one: (one.approved_at_ms, one.plan_id), reverse=True), unreadable
+
+    def _approval_there(self, plan_id: str) -> Approval:
+        approval = self.approval(plan_id)
+        if approval is None:
+            raise NotFound
+        return approval
+
+    def add_approval(self, approval: Approval) -> None:
+        """File an approval; a plan that has one is `AlreadyExists`."""
         try:
-            data = self._operations.read(f"{OPERATION_NAME.apply(operation_id)}{_SUFFIX}")
+            self._approvals.create(file_of(PLAN_NAME, approval.plan_id), encode_approval(approval))
+        except AlreadyExists:
+            raise AlreadyExists(
+                f"The plan {approval.plan_id} has an approval already.",
+                hint="Revoke it first, then approve the plan again.",
+            ) from None
+
+    def remove_approval(self, plan_id: str) -> None:
+        """Take a plan's approval away, a damaged one too; where there is none it is `NotFound`."""
+        name, lock = file_of(PLAN_NAME, plan_id), f"{plan_id}.lock"
+        try:
+            with self._approvals.locked(name, lock):
+                self._approvals.remove(name, lock)
         except NotFound:
-            raise NotFound(f"There is no operation {operation_id}.") from None
+            raise NotFound(f"There is no approval for the plan {plan_id}.") from None
+
+    # Policy and decisions
+
+    def policy(self) -> Policy | None:
+        """The policy, None only where there is no file of it; raises `AuthzInvalid` or `AuthzUnavailable`."""
+        try:
+            self._authz.require_listable()  # what stands in the folder's place must not pass for an absent policy
+            return decode_policy(self._authz.read(_POLICY, MAX_POLICY_BYTES))
+        except NotFound:
+            return None
         except UnreadableFile as unreadable:
-            raise OperationCorrupt(f"The operation is {unreadable}; it was not opened further.") from None
-        return decode_operation(data, operation_id)
+            raise AuthzInvalid(f"The policy is {unreadable}. Nothing executes before it is mended.") from None
+        except FilesystemError as error:
+            raise AuthzUnavailable(f"The policy cannot be read. {error.message}", details=error.details) from None
 
-    def status_of(self, operation: Operation) -> str:
-        """The status to tell, after a look at whether the operation's process still runs."""
-        return derived_status(operation, alive=_is_running(operation.pid))
-
-    def add_plan(self, document: Mapping[str, object]) -> None:
-        """Write a new plan."""
-        self._plans.create(f"{document['plan_id']}{_SUFFIX}", dumps(document).encode())
-
-    def add_operation(self, document: Mapping[str, object]) -> None:
-        """Write a new operation."""
-        self._operations.create(f"{document['id']}{_SUFFIX}", dumps(document).encode())
-
-    def correlated(self, wanted: frozenset[str]) -> Mapping[str, Operation]:
-        """For each wanted deployment the newest operation that names it, in one pass; unreadable ones are skipped."""
-        found: dict[str, Operation] = {}
-        for name in self._operations.names():
+    def add_decision(self, decision: Decision) -> None:
+        """Append one line to the log and keep its newest; what the log held before is never lost to a fault."""
+        line = encode_decision(decision)
+        try:
+            self._append(line)
+        except NotFound:
             try:
-                operation = self.operation(name.removesuffix(_SUFFIX))
-            except (PhelixError, CheckFailed):
+                self._authz.create(_DECISIONS, line)
+            except AlreadyExists:
+                self._append(line)
+
+    def _append(self, line: bytes) -> None:
+        with self._authz.locked(_DECISIONS, _DECISIONS_LOCK) as stands:
+            self._authz.replace(_DECISIONS, appended(self._log(), line), stands)
+
+    def decisions(self) -> tuple[list[Decision], int]:
+        """The log, newest first, and how many of its lines are no decisions."""
+        lines = self._log().splitlines()
+        found = [decision for line in reversed(lines) if (decision := decode_decision(line)) is not None]
+        return found, len(lines) - len(found)
+
+    def _log(self) -> bytes:
+        try:
+            return self._authz.read(_DECISIONS, _MAX_LOG_BYTES)
+        except NotFound:
+            return b""
+        except UnreadableFile as unreadable:
+            raise AuthzInvalid(f"The log of decisions is {unreadable}. Nothing executes before it is mended.") from None
+
+    # Applications
+
+    def application(self, name: str) -> Application:
+        """One application; raises `NotFound`, or `InvalidArgument` where its file cannot be used."""
+        try:
+            APPLICATION_NAME.apply(name)
+            data = Folder(f"{self._apps.path}/{name}", self._clock).read(APPLICATION_FILE, MAX_APPLICATION_BYTES)
+        except (NotFound, CheckFailed):
+            raise NotFound(
+                f"There is no application {name}.", hint="Each has a file apps/<name>/app.toml in the data directory."
+            ) from None
+        except UnreadableFile as unreadable:
+            file = f"apps/{name}/{APPLICATION_FILE}"
+            raise InvalidArgument(f"{file} cannot be used: it is {unreadable}.", details={"file": file}) from None
+        return decode_application(data, name)
+
+    def applications(self) -> tuple[list[Application], list[Unreadable]]:
+        """Every application by name, and every file of one that cannot be used."""
+        found: list[Application] = []
+        unreadable: list[Unreadable] = []
+        for name in sorted(self._apps.names()):
+            try:
+                found.append(self.application(name))
+            except NotFound:  # a folder of the guide's tool, which declares nothing
                 continue
-            deployment = operation.deployment_id
-            if deployment in wanted and _is_newer(operation, found.get(deployment)):
-                found[deployment] = operation
-        return found
+            except PhelixError as error:
+                unreadable.append(Unreadable(file=f"{name}/{APPLICATION_FILE}", code=error.code))
+        return found, unreadable
+
+    def folder_of(self, name: str) -> str:
+        """The folder of an application, within which its commands start."""
+        return f"{self._apps.path}/{APPLICATION_NAME.apply(name)}"
+
+    def log_of(self, operation_id: str) -> str:
+        """The path of the log that an operation's command writes."""
+        return f"{self._operations.path}/{OPERATION_NAME.apply(operation_id)}.log"
+
+    def application_lock(self, name: str) -> int:
+        """A descriptor that is locked for one application; `DeployLocked` tells who holds it where that is known.
+
+        Whoever lets go of it closes it, and never unlocks it: a command that inherited it holds on.
+        """
+        descriptor = self._locks.try_lock(f"{APPLICATION_NAME.apply(name)}.lock")
+        if descriptor is not None:
+            return descriptor
+        holder = next(
+            (one for one in self.operations()[0] if one.app == name and not one.is_finished),
+            None,
+        )
+        by = "" if holder is None else f": the operation {holder.id} of the plan {holder.plan_id}"
+        raise DeployLocked(
+            f"Another apply holds the application {name}{by}. Nothing was executed.",
+            details={"application": name} | ({} if holder is None else {"operation_id": holder.id}),
+        )
+
+    # Care
+
+    def lax_modes(self) -> list[str]:
+        """Paths among the records that other users may open; what people declare in `apps` is theirs."""
+        return [path for folder in self._folders() for path in folder.lax_modes()]
+
+    def leftovers(self) -> list[str]:
+        """Paths of temporary files of killed writers, ours or the guide's tool's, over an hour old."""
+        now_s = self._clock.now_ms() / 1_000
+        return [
+            path
+            for folder in self._folders()
+            for path in folder.old_leftovers(now_s, _LEFTOVER_AGE_S, _is_foreign_leftover)
+        ]
+
+    def _folders(self) -> tuple[Folder, ...]:
+        return self._plans, self._operations, self._locks, self._authz, self._approvals
 
 
-def _is_newer(operation: Operation, other: Operation | None) -> bool:
-    key = (operation.created_at_ms, operation.operation_id)
-    return other is None or key > (other.created_at_ms, other.operation_id)
-
-
-def _is_running(pid: int) -> bool:
-    """Whether a process of that number exists; one that we may not signal does."""
-    if pid <= 0:
-        return False
-    try:
-        os.kill(pid, 0)
-    except PermissionError:
-        return True
-    except (ProcessLookupError, OverflowError):
-        return False
-    return True
+def _is_foreign_leftover(name: str) -> bool:
+    """Whether `name` is a temporary file as the guide's own tool names them."""
+    record, mark, pid = name.partition(".tmp-")
+    return bool(mark) and pid.isdecimal() and record.endswith((".json", ".jsonl"))

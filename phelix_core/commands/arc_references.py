@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 
-from phelix_core.arc.store import ArcStore
+from phelix_core.arc.records import ArcRecords
 from phelix_core.sessions.references import Fact
 
 
 class ArcReferences:
     """Looks plans, operations and deployments up for `sessions.references`."""
 
-    def __init__(self, arc: ArcStore) -> None:
+    def __init__(self, arc: ArcRecords) -> None:
         self._arc = arc
 
     def plan(self, plan_id: str) -> Fact:
@@ -25,6 +25,6 @@ class ArcReferences:
     def deployments(self, wanted: frozenset[str]) -> Mapping[str, Fact]:
         """The status of the newest operation that names each deployment."""
         return {
-            deployment: Fact(self._arc.status_of(operation), f"operation {operation.operation_id}")
+            deployment: Fact(self._arc.status_of(operation), f"operation {operation.id}")
             for deployment, operation in self._arc.correlated(wanted).items()
         }

@@ -7,9 +7,10 @@ makes it move, through the commands like any agent.
 import os
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
-from phelix_core.arc.model import plan_document
+from phelix_core.arc.model import plan_document, plan_of
+from phelix_core.arc.operations import SUCCEEDED, Operation
 from phelix_core.checks import Help, Surface, at_least, capped
 from phelix_core.commands.demo_queue import DemoQueue
 from phelix_core.commands.environment import Environment, open_environment
@@ -191,9 +192,9 @@ class DemoFleet:
         if not fate.references:
             return References()
         if "plan" in fate.references:
-            self._env.arc.add_plan(plan_document(plan_id, app, at_ms))
+            self._env.arc.add_plan(plan_of(plan_document(plan_id, app, at_ms), plan_id))
         if "operation" in fate.references:
-            self._env.arc.add_operation(_operation_document(operation_id, app, at_ms, deployment_id))
+            self._env.arc.add_operation(_operation(operation_id, app, at_ms, deployment_id))
         return References(plans=(plan_id,), operations=(operation_id,), deployments=(deployment_id,))
 
     def step(self) -> str | None:
@@ -256,15 +257,15 @@ _FATES: Final = (
 )
 
 
-def _operation_document(operation_id: str, app: str, at_ms: int, deployment_id: str) -> dict[str, Any]:
-    return {
-        "schema_version": "1",
-        "id": operation_id,
-        "kind": "deploy",
-        "app": app,
-        "status": "succeeded",
-        "deployment_id": deployment_id,
-        "created_at_ms": at_ms,
-        "updated_at_ms": at_ms + _MINUTE,
-        "finished_at_ms": at_ms + _MINUTE,
-    }
+def _operation(operation_id: str, app: str, at_ms: int, deployment_id: str) -> Operation:
+    return Operation(
+        schema_version="1",
+        id=operation_id,
+        kind="deploy",
+        app=app,
+        status=SUCCEEDED,
+        deployment_id=deployment_id,
+        created_at_ms=at_ms,
+        updated_at_ms=at_ms + _MINUTE,
+        finished_at_ms=at_ms + _MINUTE,
+    )

@@ -62,7 +62,7 @@ class Environment:
 
     @property
     def arc(self) -> "ArcStore":
-        """Plans and operations; most calls look at none, so their code is read at the first look."""
+        """Plans and all that becomes of them; most calls look at none, so their code is read at the first look."""
         from phelix_core.arc.store import ArcStore  # noqa: PLC0415 - see above
 
         return ArcStore(self.settings.data_dir, self.clock)
@@ -70,9 +70,10 @@ class Environment:
     @property
     def references(self) -> "ReferenceSource":
         """Plans, operations and deployments as a session's references see them."""
+        from phelix_core.arc.records import ArcRecords  # noqa: PLC0415 - see `arc`
         from phelix_core.commands.arc_references import ArcReferences  # noqa: PLC0415 - see `arc`
 
-        return ArcReferences(self.arc)
+        return ArcReferences(ArcRecords(self.settings.data_dir, self.clock))
 
     @property
     def saved_views(self) -> "SavedViewStore":

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from phelix_core.arc.model import FINISHED, decode_operation, decode_plan, derived_status, plan_document
+from phelix_core.arc.model import decode_plan, plan_document
+from phelix_core.arc.operations import decode_operation, operation_of
 from phelix_core.arc.store import ArcStore
 from phelix_core.errors import NotFound, OperationCorrupt, PhelixError, PlanCorrupt, PlanHashMismatch, PlanInvalid
 from phelix_core.strictjson import dumps
@@ -90,17 +91,6 @@ def test_what_is_no_operation_is_corrupt(data: bytes) -> None:
         decode_operation(data, OPERATION)
 
 
-@pytest.mark.parametrize("alive", [True, False])
-@pytest.mark.parametrize("status", ["pending", "running", "succeeded", "failed", "cancelled"])
-def test_an_unfinished_operation_whose_process_is_gone_is_indeterminate_and_never_failed(
-    status: str,
-    alive: bool,  # noqa: FBT001 - a table's column
-) -> None:
-    loaded = decode_operation(operation(status=status), OPERATION)
-    expected = status if status in FINISHED or alive else "indeterminate"
-    assert derived_status(loaded, alive=alive) == expected
-
-
 @pytest.mark.parametrize(
     ("pid", "status"),
     [
@@ -156,7 +146,7 @@ def test_the_newest_operation_correlates_a_deployment_and_unreadable_ones_hide_n
     def add(number: int, at_ms: int, deployment: str) -> None:
         operation_id = f"op_{number:016x}"
         document = {"id": operation_id, "kind": "deploy", "status": "failed", "created_at_ms": at_ms}
-        arc.add_operation(document | {"deployment_id": deployment})
+        arc.add_operation(operation_of(document | {"deployment_id": deployment}, operation_id))
 
     add(1, 5, "dep-a")
     add(2, 9, "dep-a")
@@ -166,7 +156,7 @@ def test_the_newest_operation_correlates_a_deployment_and_unreadable_ones_hide_n
     (tmp_path / "ops" / "request-key-ledger.json").write_bytes(b"{}")
     before = bytes_of(tmp_path)
     found = arc.correlated(frozenset({"dep-a", "dep-c"}))
-    assert {name: op.operation_id for name, op in found.items()} == {"dep-a": f"op_{2:016x}"}
+    assert {name: op.id for name, op in found.items()} == {"dep-a": f"op_{2:016x}"}
     assert bytes_of(tmp_path) == before
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from phelix_core.arc.operations import operation_of
 from phelix_core.commands.environment import Environment
 from tests.rig import FixedClock, Phelix, bytes_of, did, refused
 
@@ -57,7 +58,8 @@ def test_a_filter_joins_the_other_options_and_its_limit_says_whether_more_matche
 
 
 def test_a_filter_on_references_looks_them_up(env: Environment, fleet: dict[str, str]) -> None:
-    env.arc.add_operation({"id": f"op_{1:016x}", "kind": "deploy", "status": "succeeded", "deployment_id": "dep-01"})
+    record = {"id": f"op_{1:016x}", "kind": "deploy", "status": "succeeded", "deployment_id": "dep-01"}
+    env.arc.add_operation(operation_of(record, f"op_{1:016x}"))
     did(env, "session checkpoint", session_id=fleet["billing"], operations=[f"op_{1:016x}"], deployments=["dep-01"])
     did(env, "session checkpoint", session_id=fleet["search"], deployments=["dep-99"])
     assert ids(did(env, "session list", where="ref:unknown")) == [fleet["search"]]

@@ -275,6 +275,8 @@ TABLE = """
 | 22 | `ROLLBACK_FAILED` |
 | 60 | `TIMEOUT`ʳ |
 """  # noqa: E501 - the surfaces page's own table
+
+
 def kinds(kind: type[PhelixError] = PhelixError) -> Iterator[type[PhelixError]]:
     for sub in kind.__subclasses__():
         if sub.__module__ == errors.__name__:

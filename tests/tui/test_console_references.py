@@ -13,7 +13,7 @@ import pytest
 from textual.message import Message
 from textual.widgets import Input
 
-from phelix_core.arc.model import plan_document
+from phelix_core.arc.model import plan_document, plan_of
 from phelix_tui.app import ConsoleApp
 from phelix_tui.desk import Desk
 from phelix_tui.lookup import Lookup
@@ -60,7 +60,7 @@ async def test_a_filter_on_references_shows_what_a_shell_lists_and_escape_shows_
 
 
 async def test_a_plan_that_appears_or_vanishes_changes_the_list_in_time(stage: Stage) -> None:
-    stage.agent.arc.add_plan(plan_document(PLAN, "billing", NOON_MS))
+    stage.agent.arc.add_plan(plan_of(plan_document(PLAN, "billing", NOON_MS), PLAN))
     session_id = agent_does(stage, "session create", title="new").session_id
     agent_does(stage, "session checkpoint", session_id=session_id, plans=[PLAN])
     plan = stage.data_dir / "plans" / f"{PLAN}.json"
@@ -74,7 +74,7 @@ async def test_a_plan_that_appears_or_vanishes_changes_the_list_in_time(stage: S
 
 
 async def test_a_record_that_begins_to_name_a_plan_comes(stage: Stage) -> None:
-    stage.agent.arc.add_plan(plan_document(PLAN, "billing", NOON_MS))
+    stage.agent.arc.add_plan(plan_of(plan_document(PLAN, "billing", NOON_MS), PLAN))
     session_id = agent_does(stage, "session list", status="active").sessions[0].session_id
     async with stage.app() as (app, pilot):
         await filtered(app, pilot, f"plan={PLAN}")

@@ -29,12 +29,12 @@ from phelix_core.commands.queue.fields import (
     artifacts_of,
     require_few,
 )
-from phelix_core.commands.queue.holders import started_at
 from phelix_core.commands.queue.intent import QueueWrite
 from phelix_core.commands.queue.targets import issue_target, scope_of, scope_target
 from phelix_core.commands.registry import Effect, command
 from phelix_core.errors import InvalidArgument
 from phelix_core.frozen import frozen
+from phelix_core.processes import started_at
 from phelix_core.queue.model import DEFAULT_FRESHNESS_S, DEFAULT_TTL_S, LINE_CAP, REASON_CAP, SUMMARY_CAP, WORD_CAP
 from phelix_core.queue.routing import Host
 from phelix_core.queue.verbs.answers import Answer, present
