@@ -146,6 +146,7 @@ def test_asking_signals_nobody() -> None:
         (os.getpid(), None, BOOT, False),
         (os.getpid(), started_at(os.getpid()), BOOT, False),
     ],
+    ids=["nobody named", "another boot", "gone", "gone, start unknown", "there, start unknown", "there"],
 )
 def test_a_holder_is_gone_only_where_that_is_known(
     pid: int | None,
