@@ -1,11 +1,14 @@
 """One declaration, three surfaces: each command through each of them stores and answers the same."""
 
+import atexit
 import json
 import re
 import sqlite3
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from shutil import copytree
+from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import pytest
@@ -80,6 +83,19 @@ def argv_of(command: Command, raw: dict[str, Any], folder: Path) -> list[str]:
 
 def fleet(data_dir: Path, *, queue: bool = False) -> Environment:
     """The command line's environment over one active and one closed session and a queue, from long ago."""
+    copytree(filled(queue=queue), data_dir)
+    env = environment(data_dir, FixedClock(1_000))
+    for _ in range(2):  # the sessions took the first ids
+        env.mint()
+    return env
+
+
+@cache
+def filled(*, queue: bool) -> Path:
+    """A data directory to copy: made once a process, gone with it."""
+    folder = TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    data_dir = Path(folder.name) / "data"
     env = environment(data_dir, FixedClock(1_000))
     if queue:
         fill(data_dir)
@@ -87,7 +103,7 @@ def fleet(data_dir: Path, *, queue: bool = False) -> Environment:
     did(env, "session create", title="second")
     did(env, "session complete", session_id=CLOSED)
     did(env, "view save", name="kept", where="app=billing is:active")
-    return env
+    return data_dir
 
 
 def provenance_aside(value: Any) -> Any:

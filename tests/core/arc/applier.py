@@ -62,11 +62,17 @@ def apply(asked: dict[str, Any]) -> Outcome:
     return run_command(ask, clock=SystemClock(), begun=begun, told=None if asked.get("quiet") else told)
 
 
+def peak_kib() -> int:
+    """The most memory that this program had; `ru_maxrss` would count what forked it as well."""
+    with open("/proc/self/status", encoding="ascii") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmHWM:"))
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job begins with it ignored
     try:
         outcome = apply(json.loads(sys.argv[1]))
     except KeyboardInterrupt:
         say("interrupted")
     else:
-        peak_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        say("outcome", json.dumps({**members_in(outcome), "peak_kib": peak_kib}))
+        say("outcome", json.dumps({**members_in(outcome), "peak_kib": peak_kib()}))
