@@ -37,9 +37,8 @@ from phelix_core.lifecycle.inputs import (
     Report,
     SaveArtifact,
 )
-from phelix_core.lifecycle.performing import Performed, adapter_of, carry_out, perform, read
+from phelix_core.lifecycle.performing import Performed, adapter_of, carry_out, perform, read_text
 from phelix_core.settings import load_settings
-from phelix_core.strictjson import loads
 
 
 class SessionLifecycleAdapter:
@@ -378,7 +377,7 @@ class SessionLifecycleAdapter:
     ) -> Any:
         action = ACTIONS[name]
         text = adapter_of(given.__class__).dump_json(given, by_alias=True, exclude_none=True)
-        checked, issues = read(action.input, loads(text), ["input"])
+        checked, issues = read_text(action.input, text, ["input"])
         if issues:
             raise PayloadInvalid(issues)
         env = self._over(getattr(checked, "db_path", None))

@@ -8,15 +8,15 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import Final, NoReturn
+from typing import Final
 
 from phelix_core import VERSION
 from phelix_core.checks import Surface
-from phelix_core.cli.options import named_file
+from phelix_core.cli.options import Parser, named_file
 from phelix_core.cli.streams import Unheard, answering, let_go, require_streams
 from phelix_core.commands.environment import Environment, open_environment
 from phelix_core.commands.faults import unforeseen
-from phelix_core.errors import Cancelled, FilesystemError, InvalidArgument, PhelixError
+from phelix_core.errors import Cancelled, FilesystemError, PhelixError
 from phelix_core.files import why
 from phelix_core.lifecycle.actions import ACTIONS
 from phelix_core.lifecycle.performing import PAYLOAD_CAP, Performed, perform
@@ -25,13 +25,6 @@ from phelix_core.strictjson import dumps
 
 _INTERRUPTED: Final = 130
 _FAILED: Final = 1
-
-
-class _Parser(argparse.ArgumentParser):
-    """A parser that raises instead of leaving the process."""
-
-    def error(self, message: str) -> NoReturn:
-        raise InvalidArgument(f"{message[:1].upper()}{message[1:]}.", hint="See `phelix-lifecycle --help`.")
 
 
 def start() -> int:
@@ -69,7 +62,7 @@ def _performed(argv: list[str]) -> Performed:
 
 
 def _options() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog="phelix-lifecycle",
         description="Carry out one lifecycle payload (contract 6.0.0): JSON on standard input, JSON out.",
         epilog=f"Actions: {', '.join(ACTIONS)}.",

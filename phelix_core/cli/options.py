@@ -43,10 +43,11 @@ class HelpAsked(Exception):
     """Somebody asked for help; the message is the text to print."""
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser that raises instead of leaving the process."""
+class Parser(argparse.ArgumentParser):
+    """A parser that raises instead of leaving the process, and tells no part of a word that it does not know."""
 
     def error(self, message: str) -> NoReturn:
+        """Raise what argparse would print."""
         option, ignored, _ = message.partition(": ignored explicit argument ")
         if ignored:  # of `-hSECRET` this would tell all but the first letter, which nobody recognises as a secret
             message = f"{option} takes no value"
@@ -124,7 +125,7 @@ def _no_command(words: list[str], rest: list[str], *, group: bool) -> str:
 
 def _leaf(command: Command) -> argparse.ArgumentParser:
     """The parser of one command; help has a fixed width, since asking the terminal costs an import."""
-    parser = _Parser(
+    parser = Parser(
         prog=f"phelix {command.name}",
         description=command.help,
         epilog=command.caution,

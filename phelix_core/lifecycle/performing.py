@@ -144,8 +144,13 @@ def read(kind: type, value: object, place: Sequence[str | int]) -> tuple[Any, li
     """One part of a payload, strictly; what is wrong with it comes as issues."""
     if value is _ABSENT:
         return None, [issue("invalid_type", place, "Required", expected="object")]
+    return read_text(kind, dumps(value), place)
+
+
+def read_text(kind: type, text: str | bytes, place: Sequence[str | int]) -> tuple[Any, list[Issue]]:
+    """The same of a part that is text already."""
     try:
-        return adapter_of(kind).validate_json(dumps(value)), []
+        return adapter_of(kind).validate_json(text), []
     except ValidationError as error:
         return None, issues_of(error.errors(include_url=False, include_input=False), place)
     except ValueError:  # a number or a text that no reader of JSON takes back

@@ -126,6 +126,8 @@ TOOLS: Final[Mapping[str, Mapping[str, _Way]]] = {
     "harness_admin": {name: _plain(name) for name in ("reconcile", "drain", "undrain", "archive", "memory_sync")},
 }
 """Each tool with its actions, as a host names them."""
+_ASKED_BY: Final = {way.action: (tool, word) for tool, ways in TOOLS.items() for word, way in ways.items()}
+"""For each action of the lifecycle the tool that does it, and the tool's word for it."""
 _TITLES: Final = {
     "harness_inspector": ("Look at the queue", "Look at the queue; nothing is changed."),
     "harness_orchestrator": ("Plan and put right", "Bring work in, and put right what failed, blocked or went stale."),
@@ -246,12 +248,9 @@ def _with_tool(document: dict[str, Any]) -> dict[str, Any]:
     payload = document.get("result", {}).get("suggestedPayload") if document["action"] == "next_action" else None
     if payload is None:
         return document
-    for tool, ways in TOOLS.items():
-        for word, way in ways.items():
-            if way.action == payload["action"]:
-                asked = {"tool": tool, "suggestedArguments": {"action": word, **payload["input"]}}
-                return {**document, "result": {**document["result"], **asked}}
-    return document
+    tool, word = _ASKED_BY[payload["action"]]
+    asked = {"tool": tool, "suggestedArguments": {"action": word, **payload["input"]}}
+    return {**document, "result": {**document["result"], **asked}}
 
 
 def capabilities() -> dict[str, Any]:

@@ -165,11 +165,11 @@ class TextPage(ScrollView, can_focus=True, inherit_bindings=False):
         self.virtual_size = Size(width, len(self._laid))
 
     def _repaint_differences(self, before: Sequence[tuple[Cell, ...]]) -> None:
-        """Repaint the lines in sight that say something else; all of them where the page got longer or shorter."""
+        """Repaint the text of the lines in sight that say something else; all where the page got longer or shorter."""
         if len(before) != len(self._laid):
             self.refresh()
             return
-        top, width, height = self.scroll_offset.y, *self.content_size
+        top, width, height = self.scroll_offset.y, self._text_width(), self.content_size.height
         differing = [y for y in range(height) if before[top + y : top + y + 1] != self._laid[top + y : top + y + 1]]
         if differing:
             self.refresh(*(Region(0, y, width, 1) for y in differing))

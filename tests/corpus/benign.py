@@ -440,7 +440,7 @@ _WORDS = (
     "adapter",
 )
 _REGIONS = ("asia-east1", "us-east-1", "eu-west-3", "europe-west4", "ap-southeast-2")
-_PATHS = ("/var/log/app", "/srv/deploy/current", "./build/output", "~/work/main", "/etc/phelix", "src/components")
+_PATHS = ("/var/log/app", "/srv/deploy/current", "./build/output", "~/src/main", "/etc/phelix", "src/components")
 _EACH = 12
 
 

@@ -21,7 +21,6 @@ from phelix_core.queue.verbs.ledger import Ledger, the_project
 from phelix_core.redaction import redact
 
 DEFAULT_RECALLS: Final = 5
-MOST_RECALLS: Final = 25
 _A_SYNC: Final = 1_000
 _BESIDE: Final = 20
 """How many texts of others a delivery takes along."""

@@ -29,10 +29,15 @@ def stored_json(text: str) -> Any:
 NOT_ENABLED: Final = "memory is not enabled for this session"
 
 
+def _notes(run: Run) -> dict[str, Any]:
+    """What a begin noted; nothing where somebody damaged it."""
+    notes = stored_json(run.notes)
+    return cast("dict[str, Any]", notes) if isinstance(notes, dict) else {}
+
+
 def remembers(run: Run) -> bool:
     """Whether the run began with memory."""
-    notes = stored_json(run.notes)
-    return isinstance(notes, dict) and cast("dict[str, Any]", notes).get("memory") is True
+    return _notes(run).get("memory") is True
 
 
 def checkpoint_answer(checkpoint: Checkpoint, event_id: str | None = None) -> Answer:
@@ -80,8 +85,8 @@ def context_answer(
 ) -> Answer:
     """The context that a begin answers and that later verbs take back."""
     scope = {"workspace": project.workspace_id, "project": project.id, "campaign": issue.campaign_id}
-    notes = stored_json(run.notes)
-    capabilities = cast("dict[str, Any]", notes).get("hostCapabilities") if isinstance(notes, dict) else None
+    notes = _notes(run)
+    capabilities, with_memory = notes.get("hostCapabilities"), notes.get("memory") is True
     if host is not None:
         capabilities = {"workloadClasses": sorted(host.workload_classes), "capabilities": sorted(host.capabilities)}
     return present(
@@ -109,10 +114,10 @@ def context_answer(
             "nextBestAction": issue.next_best_action,
             "mem0": present(
                 {
-                    "enabled": remembers(run),
+                    "enabled": with_memory,
                     "available": False,
                     "query": issue.task,
-                    "details": None if remembers(run) else NOT_ENABLED,
+                    "details": None if with_memory else NOT_ENABLED,
                     "recalledMemories": [],
                 }
             ),
