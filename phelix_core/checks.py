@@ -50,6 +50,13 @@ class Contents(NamedTuple):
     cap: int
 
 
+class Place:
+    """The command line takes the field by its place among the words rather than by an option."""
+
+
+BY_PLACE = Place()
+
+
 class Unprinted:
     """A member that readers within the process need and no answer holds; left out of the JSON Schema too."""
 

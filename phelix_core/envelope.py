@@ -23,15 +23,24 @@ class Envelope:
     error: PhelixError | None = None
 
     @property
+    def operation_id(self) -> str | None:
+        """The durable operation that the call stands for; None for every call that stands for none."""
+        if self.error is not None:
+            return self.error.operation_id
+        return getattr(self.result, "durable_operation_id", None)
+
+    @property
     def exit_code(self) -> int:
         """Exit status of the process that carries this answer."""
         return self.error.exit_code if self.error else 0
 
     def document(self) -> dict[str, object]:
         """Plain members in their order."""
+        operation = {} if self.operation_id is None else {"operation_id": self.operation_id}
+        head = {"schema_version": SCHEMA_VERSION, **operation}
         if self.error is None:
-            return {"schema_version": SCHEMA_VERSION, "status": "succeeded", "result": plain(self.result)}
-        return {"schema_version": SCHEMA_VERSION, "status": "failed", "error": self.failure()}
+            return {**head, "status": "succeeded", "result": plain(self.result)}
+        return {**head, "status": "failed", "error": self.failure()}
 
     def failure(self) -> dict[str, object]:
         """The members of `error`, redacted; empty for a success."""

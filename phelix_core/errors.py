@@ -24,7 +24,7 @@ from typing import ClassVar
 
 
 class PhelixError(Exception):
-    """The command failed."""
+    """The command failed; `operation_id` names the durable operation that the call itself stands for, if any."""
 
     code: ClassVar[str] = "INTERNAL"
     exit_code: ClassVar[int] = 1
@@ -36,9 +36,11 @@ class PhelixError(Exception):
         *,
         hint: str | None = None,
         details: Mapping[str, object] | None = None,
+        operation_id: str | None = None,
     ) -> None:
         self.message = message or (type(self).__doc__ or "").strip()
         self.hint = hint
+        self.operation_id = operation_id
         self.details = dict(details or {})
         super().__init__(self.message)
 
@@ -65,6 +67,12 @@ class Cancelled(PhelixError):
     """Interrupted; nothing is half-written. Read the record again before you repeat a change."""
 
     code = "CANCELLED"
+
+
+class Interrupted(Cancelled):
+    """Interrupted; nothing is half-written. Read the record again before you repeat a change."""
+
+    exit_code = 130
 
 
 class Unavailable(PhelixError):

@@ -19,7 +19,7 @@ from phelix_core.commands.faults import unforeseen
 from phelix_core.commands.registry import Effect, validate
 from phelix_core.commands.run import run
 from phelix_core.envelope import Envelope
-from phelix_core.errors import Cancelled, FilesystemError, PhelixError
+from phelix_core.errors import FilesystemError, Interrupted, PhelixError
 from phelix_core.files import why
 from phelix_core.frozen import changed
 from phelix_core.redaction import redact
@@ -32,14 +32,6 @@ PROGRAMS: Final = {
     "mcp lifecycle": "phelix_core.mcp.lifecycle:main",
 }
 """Programs that commands start, by name: the one place that names what stands above the command line."""
-
-_INTERRUPTED = 130
-
-
-class Interrupted(Cancelled):
-    """Interrupted; nothing is half-written. Read the record again before you repeat a change."""
-
-    exit_code = _INTERRUPTED
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 from phelix_core.arc.model import plan_document, plan_of
 from phelix_core.arc.operations import SUCCEEDED, Operation
-from phelix_core.checks import Help, Surface, at_least, capped
+from phelix_core.checks import BY_PLACE, Help, Surface, at_least, capped
 from phelix_core.commands.demo_queue import DemoQueue
 from phelix_core.commands.environment import Environment, open_environment
 from phelix_core.commands.preview import FieldChange, WritePlan, digest_of, require_digest
@@ -59,7 +59,7 @@ _NOTES: Final = (
 class WriteDemo:
     """Write a seeded fleet of sessions into an empty folder, to look at and to try things on."""
 
-    directory: Annotated[str, capped(4096), Help("Folder to fill; it must be empty or not exist yet")]
+    directory: Annotated[str, BY_PLACE, capped(4096), Help("Folder to fill; it must be empty or not exist yet")]
     sessions: Annotated[int, at_least(1, _MOST), Help("How many sessions")] = DEFAULT_SESSIONS
     seed: Annotated[int, at_least(0), Help("Another seed makes another fleet")] = SEED
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Final
 
-from phelix_core.checks import Help, Surface, capped, one_of
+from phelix_core.checks import BY_PLACE, Help, Surface, capped, one_of
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.registry import Effect, command
 from phelix_core.frozen import frozen
@@ -25,7 +25,7 @@ class OpenConsole:
 class PrintCompletion:
     """Print the completion script of a shell."""
 
-    shell: Annotated[str, one_of(*SHELLS), Help("bash, zsh or fish")]
+    shell: Annotated[str, BY_PLACE, one_of(*SHELLS), Help("bash, zsh or fish")]
 
 
 @frozen

@@ -14,7 +14,7 @@ from importlib import import_module
 from types import NoneType, UnionType
 from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 
-from phelix_core.checks import Alias, Check, CheckFailed, Contents, Help, Only, Surface
+from phelix_core.checks import Alias, Check, CheckFailed, Contents, Help, Only, Place, Surface
 from phelix_core.commands.environment import Environment
 from phelix_core.errors import InvalidArgument
 from phelix_core.frozen import REQUIRED, frozen, members_of
@@ -101,20 +101,8 @@ class Field:
     help: str
     checks: tuple[Check, ...]
     surfaces: frozenset[Surface]
+    positional: bool = False
     file_cap: int | None = None
-
-    @property
-    def positional(self) -> bool:
-        """Whether the command line takes it by place rather than by option."""
-        return self.name in _BY_PLACE
-
-
-_BY_PLACE = frozenset(
-    {
-        *("session_id", "directory", "shell", "words"),
-        *("name", "project_name", "campaign_name", "campaign_id", "issue_id", "batch", "file"),
-    }
-)
 
 
 @frozen
@@ -210,6 +198,7 @@ def _field(name: str, hint: Any, default: object) -> Field:
         help=next((mark.text for mark in marks if isinstance(mark, Help)), ""),
         checks=tuple(mark for mark in marks if isinstance(mark, Check)),
         surfaces=only.surfaces if only else EVERYWHERE,
+        positional=any(isinstance(mark, Place) for mark in marks),
         file_cap=next((mark.cap for mark in marks if isinstance(mark, Contents)), None),
     )
 

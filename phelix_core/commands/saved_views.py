@@ -6,7 +6,7 @@ A write is bound to what stands under the name when it is shown, byte by byte, g
 from hashlib import sha256
 from typing import Annotated
 
-from phelix_core.checks import Help
+from phelix_core.checks import BY_PLACE, Help
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.preview import WritePlan, field_changes, plan_of, require_digest
 from phelix_core.commands.registry import Command, Effect, command
@@ -31,7 +31,7 @@ from phelix_core.strictjson import plain
 class SaveView:
     """Keep a filter under a name, to use it again and to hand it on."""
 
-    name: Annotated[str, VIEW_NAME, Help("Name of the view: small letters, digits, hyphens")]
+    name: Annotated[str, BY_PLACE, VIEW_NAME, Help("Name of the view: small letters, digits, hyphens")]
     where: Annotated[str, WHERE, Help("The filter, as in the console's /")]
     title: Annotated[str | None, TITLE, Help("What the view shows, in a line")] = None
     replace: Annotated[bool, Help("Write over the view of that name")] = False
@@ -46,14 +46,14 @@ class ListViews:
 class ShowView:
     """Show one saved view."""
 
-    name: Annotated[str, VIEW_NAME, Help("View to show")]
+    name: Annotated[str, BY_PLACE, VIEW_NAME, Help("View to show")]
 
 
 @frozen
 class RemoveView:
     """Remove one saved view."""
 
-    name: Annotated[str, VIEW_NAME, Help("View to remove")]
+    name: Annotated[str, BY_PLACE, VIEW_NAME, Help("View to remove")]
 
 
 @frozen

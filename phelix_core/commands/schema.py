@@ -3,7 +3,7 @@
 from dataclasses import is_dataclass
 from typing import Annotated, Any, cast
 
-from phelix_core.checks import Help, capped
+from phelix_core.checks import BY_PLACE, Help, capped
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.registry import CATALOGUE, Effect, command, load_command
 from phelix_core.errors import NotFound
@@ -14,7 +14,7 @@ from phelix_core.frozen import frozen
 class ShowSchema:
     """Print the JSON Schema of a command's request and result, or list the commands."""
 
-    words: Annotated[tuple[Annotated[str, capped(64)], ...], Help("Command, such as: session create")] = ()
+    words: Annotated[tuple[Annotated[str, capped(64)], ...], BY_PLACE, Help("Command, such as: session create")] = ()
 
 
 @command("schema", effect=Effect.READ)

@@ -4,7 +4,19 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, cast
 
-from phelix_core.checks import Alias, Check, CheckFailed, Contents, Help, Only, Surface, at_least, capped, one_of
+from phelix_core.checks import (
+    BY_PLACE,
+    Alias,
+    Check,
+    CheckFailed,
+    Contents,
+    Help,
+    Only,
+    Surface,
+    at_least,
+    capped,
+    one_of,
+)
 from phelix_core.commands.environment import Environment
 from phelix_core.errors import InvalidArgument, LeaseLost
 from phelix_core.queue.model import (
@@ -42,9 +54,11 @@ NOT_EMPTY: Final = Check(_not_empty, {"minLength": 1})
 NO_SECRET: Final = Check(_no_secret)
 """For an id that must be kept as it is: hidden, two of them would be one."""
 
-IssueId = Annotated[str, free_text(WORD_CAP), NOT_EMPTY, Help("Issue to work on")]
-MaybeIssueId = Annotated[str | None, free_text(WORD_CAP), NOT_EMPTY, Help("Issue to take; the best one without")]
-CampaignId = Annotated[str, free_text(WORD_CAP), NOT_EMPTY, Help("Campaign, by its id or name")]
+IssueId = Annotated[str, BY_PLACE, free_text(WORD_CAP), NOT_EMPTY, Help("Issue to work on")]
+MaybeIssueId = Annotated[
+    str | None, BY_PLACE, free_text(WORD_CAP), NOT_EMPTY, Help("Issue to take; the best one without")
+]
+CampaignId = Annotated[str, BY_PLACE, free_text(WORD_CAP), NOT_EMPTY, Help("Campaign, by its id or name")]
 ProjectWord = Annotated[
     str | None,
     free_text(WORD_CAP),

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Final
 
-from phelix_core.checks import Help, Surface, capped
+from phelix_core.checks import BY_PLACE, Help, Surface, capped
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.queue.fields import NOT_EMPTY
 from phelix_core.commands.queue.intent import QueueWrite, Subject
@@ -32,7 +32,9 @@ _NOTED: Final = 20
 class ImportQueue:
     """Bring an existing lifecycle database (version 5) into the queue, ids kept; the file is only read."""
 
-    file: Annotated[str, capped(_PATH_CAP), NOT_EMPTY, Help("The database; importing it twice is importing it once")]
+    file: Annotated[
+        str, BY_PLACE, capped(_PATH_CAP), NOT_EMPTY, Help("The database; importing it twice is importing it once")
+    ]
 
 
 @command(

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from phelix_core.checks import Contents, Help, capped
+from phelix_core.checks import BY_PLACE, Contents, Help, capped
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.queue.fields import (
     NOT_EMPTY,
@@ -32,15 +32,17 @@ Name = Annotated[str, free_text(WORD_CAP), NOT_EMPTY]
 class InitQueue:
     """Make the queue, or a further workspace in it."""
 
-    name: Annotated[Name, Help("The workspace's name")]
+    name: Annotated[Name, BY_PLACE, Help("The workspace's name")]
 
 
 @frozen
 class CreateCampaign:
     """Make a campaign, and its project where that is new."""
 
-    project_name: Annotated[str, free_text(WORD_CAP), NOT_EMPTY, Help("Project it belongs to, by id, key or name")]
-    campaign_name: Annotated[str, free_text(WORD_CAP), NOT_EMPTY, Help("The campaign's name")]
+    project_name: Annotated[
+        str, BY_PLACE, free_text(WORD_CAP), NOT_EMPTY, Help("Project it belongs to, by id, key or name")
+    ]
+    campaign_name: Annotated[str, BY_PLACE, free_text(WORD_CAP), NOT_EMPTY, Help("The campaign's name")]
     objective: Annotated[str | None, free_text(LINE_CAP), Help("What it is for")] = None
     policy: Annotated[
         str | None, capped(JSON_CAP), Contents(JSON_CAP), Help("A JSON policy: service level, dispatch, maxRecoveries")
@@ -54,7 +56,9 @@ class CreateCampaign:
 class PlanIssues:
     """Bring work in: milestones with their issues and what waits for what, all or nothing."""
 
-    batch: Annotated[str, capped(BATCH_CAP), Contents(BATCH_CAP), Help("JSON with milestones[]; - reads it from stdin")]
+    batch: Annotated[
+        str, BY_PLACE, capped(BATCH_CAP), Contents(BATCH_CAP), Help("JSON with milestones[]; - reads it from stdin")
+    ]
     project: ProjectWord = None
     campaign: CampaignWord = None
     workspace: Workspace = None
