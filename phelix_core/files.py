@@ -127,6 +127,21 @@ class Folder:
 
     def read(self, name: str, limit: int = MAX_FILE_BYTES) -> bytes:
         """Bytes of the regular file `name`; raises `NotFound`, `UnreadableFile` or `FilesystemError`."""
+        with self._regular(name) as (descriptor, size):
+            return _read_all(descriptor, size, limit)
+
+    def part(self, name: str, start: int, limit: int) -> tuple[bytes, int]:
+        """At most `limit` bytes of a growing file from `start` (below 0: from its end), and where they begin.
+
+        Raises as `read` does; a file that is shorter than `start` has nothing more to give.
+        """
+        with self._regular(name) as (descriptor, size):
+            begin = start if start >= 0 else max(0, size + start)
+            return os.pread(descriptor, limit, begin), begin
+
+    @contextmanager
+    def _regular(self, name: str) -> Generator[tuple[int, int]]:
+        """Descriptor and size of a regular file, opened without following or waiting."""
         path = f"{self.path}/{name}"
         try:
             descriptor = os.open(path, _READ_FLAGS)
@@ -140,7 +155,7 @@ class Folder:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode):
                 raise UnreadableFile("not a regular file")
-            return _read_all(descriptor, found.st_size, limit)
+            yield descriptor, found.st_size
         except OSError as error:
             raise FilesystemError(f"Cannot read the record: {why(error)}.", details={"path": path}) from None
         finally:

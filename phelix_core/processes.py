@@ -89,6 +89,37 @@ def group_lives(group: int) -> bool:
     return True
 
 
+def members_of_group(group: int) -> list[int]:
+    """The pids of a process group that still run, as far as /proc tells."""
+    try:
+        pids = [int(name) for name in os.listdir(_PROC) if name.isdecimal()]
+    except OSError:
+        return []
+    return [pid for pid in pids if _is_in(group, pid)]
+
+
+def holds_open(pid: int, path: str) -> bool | None:
+    """Whether a process has the file at `path` open; None where that cannot be told."""
+    try:
+        wanted = os.stat(path)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return None
+    try:
+        numbers = os.listdir(f"{_PROC}/{pid}/fd")
+    except OSError:
+        return None
+    for number in numbers:
+        try:
+            found = os.stat(f"{_PROC}/{pid}/fd/{number}")
+        except OSError:
+            continue  # closed meanwhile
+        if (found.st_dev, found.st_ino) == (wanted.st_dev, wanted.st_ino):
+            return True
+    return False
+
+
 def _is_in(group: int, pid: int) -> bool:
     try:
         fields = _fields(pid)

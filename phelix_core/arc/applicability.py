@@ -8,33 +8,37 @@ section 3 (lifecycle).
 from collections.abc import Iterable
 from typing import Final
 
-from phelix_core.arc.applications import Application
-from phelix_core.arc.model import Plan, Precondition
+from phelix_core.arc.applications import Application, execution_of
+from phelix_core.arc.model import Plan, Precondition, hash_of
 from phelix_core.arc.operations import SUCCEEDED, Operation
-from phelix_core.errors import PlanCapabilityMissing, PlanStale
+from phelix_core.errors import InvalidArgument, PlanCapabilityMissing, PlanStale
 from phelix_core.frozen import frozen
 
 APPLICABLE: Final = "applicable"
 STALE: Final = "stale"
 NONE: Final = "none"
 MISSING: Final = "missing"
+UNUSABLE: Final = "unusable"
+"""What is told of an application whose file cannot be used."""
 UNCHECKED: Final = "unchecked"
 
 APP_EXISTS: Final = "app_exists"
 CURRENT_VERSION: Final = "current_version"
 VERSION_EXISTS: Final = "version_exists"
 CONFIG_FINGERPRINT: Final = "config_fingerprint"
+EXECUTION: Final = "execution"
+"""Held by every plan, whether it says so or not: what it would run is what its application declares."""
+
+VERSION_INPUT: Final = "version"
 
 
 @frozen
 class Facts:
-    """What is true of a plan's application now; `capabilities` are the actions that it declares a command for."""
+    """What is true of a plan's application now; without one nothing is, and `absent` says why there is none."""
 
-    app_exists: bool
+    application: Application | None = None
     current_version: str | None = None
-    versions: tuple[str, ...] = ()
-    config_fingerprint: str | None = None
-    capabilities: frozenset[str] = frozenset()
+    absent: str = MISSING
 
 
 @frozen
@@ -59,14 +63,8 @@ class Applicability:
 def facts_of(application: Application | None, operations: Iterable[Operation]) -> Facts:
     """The facts about one application, told by its file and by what was executed on it."""
     if application is None:
-        return Facts(app_exists=False)
-    return Facts(
-        app_exists=True,
-        current_version=current_version_of(application, operations),
-        versions=application.versions,
-        config_fingerprint=application.fingerprint,
-        capabilities=application.capabilities,
-    )
+        return Facts()
+    return Facts(application=application, current_version=current_version_of(application, operations))
 
 
 def current_version_of(application: Application, operations: Iterable[Operation]) -> str | None:
@@ -83,34 +81,54 @@ def current_version_of(application: Application, operations: Iterable[Operation]
 def applicability_of(plan: Plan, facts: Facts, now_ms: int) -> Applicability:
     """Check every precondition and capability, and tell all that fails."""
     checked = [(fact, *_look_up(fact, plan, facts)) for fact in plan.preconditions]
-    failed = tuple(
+    failed = [
         FailedPrecondition(type=fact.type, expected=fact.expected, actual=actual)
         for fact, actual, holds in checked
         if not holds
-    )
-    missing = tuple(sorted({*plan.capabilities, plan.action.type} - facts.capabilities))
+    ]
+    declared = frozenset[str]() if facts.application is None else facts.application.capabilities
+    missing = tuple(sorted({*plan.capabilities, plan.action.type} - declared))
+    if facts.application is not None and not missing:
+        failed += _other_execution(plan, facts.application)
     return Applicability(
         state=STALE if failed or missing else APPLICABLE,
         checked_at_ms=now_ms,
-        failed_preconditions=failed,
+        failed_preconditions=tuple(failed),
         missing_capabilities=missing,
     )
 
 
+def _other_execution(plan: Plan, application: Application) -> list[FailedPrecondition]:
+    """Whether the plan would run anything but what its application declares; a hash proves only that it is whole."""
+    version = plan.inputs.get(VERSION_INPUT)
+    try:
+        declared = execution_of(application, plan.action.type, version) if isinstance(version, str) else None
+    except InvalidArgument:
+        declared = None
+    if declared == dict(plan.execution):
+        return []
+    actual = UNCHECKED if declared is None else hash_of(declared)
+    return [FailedPrecondition(type=EXECUTION, expected=hash_of(plan.execution), actual=actual)]
+
+
 def _look_up(fact: Precondition, plan: Plan, facts: Facts) -> tuple[str, bool]:
     """What is true now of one precondition, and whether that is what was expected."""
-    expected, name = fact.expected, plan.action.application
+    expected, name, application = fact.expected, plan.action.application, facts.application
+    if application is None:
+        return facts.absent if fact.type in _LOOKED_UP else UNCHECKED, False
     if fact.type == APP_EXISTS:
-        return (name, expected == name) if facts.app_exists else (MISSING, False)
+        return name, expected == name
     if fact.type == CURRENT_VERSION:
         current = facts.current_version or NONE
-        return current, facts.app_exists and expected == current
+        return current, expected == current
     if fact.type == VERSION_EXISTS:
-        return (expected, True) if expected in facts.versions else (MISSING, False)
+        return (expected, True) if expected in application.versions else (MISSING, False)
     if fact.type == CONFIG_FINGERPRINT:
-        found = facts.config_fingerprint
-        return found or MISSING, found is not None and expected == found
+        return application.fingerprint, expected == application.fingerprint
     return UNCHECKED, False
+
+
+_LOOKED_UP: Final = frozenset({APP_EXISTS, CURRENT_VERSION, VERSION_EXISTS, CONFIG_FINGERPRINT})
 
 
 def preconditions_of(application: Application, facts: Facts, version: str) -> tuple[Precondition, ...]:

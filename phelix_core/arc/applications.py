@@ -15,6 +15,7 @@ from phelix_core.arc.policies import told_key
 from phelix_core.checks import Check, CheckFailed, full_match
 from phelix_core.errors import InvalidArgument, PlanCapabilityMissing
 from phelix_core.frozen import frozen
+from phelix_core.redaction import redact
 from phelix_core.strictjson import plain
 from phelix_core.text import TextRefused, utf8_size, visible
 
@@ -50,6 +51,10 @@ class DeclaredCommand:
     time_limit_seconds: int
     environment: tuple[str, ...]
     folder: str
+
+    def seen_of(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """What the command sees of an environment: the variables that it names, and no other."""
+        return {name: environ[name] for name in self.environment if name in environ}
 
 
 @frozen
@@ -197,6 +202,8 @@ def _argument(value: str) -> str:
         raise CheckFailed(str(refused)) from None
     if size > _MAX_ARGUMENT_BYTES:
         raise CheckFailed(f"expected at most {_MAX_ARGUMENT_BYTES} bytes")
+    if redact(value) != value:
+        raise CheckFailed("it looks like a secret, which every plan would repeat; name a variable in environment")
     return value
 
 

@@ -9,12 +9,13 @@ from typing import Final
 
 from phelix_core.arc.approvals import Approval, Decision
 from phelix_core.arc.model import RECORD_VERSION, Actor, Plan
-from phelix_core.arc.policies import ALLOW, DENY, LEGACY_LOCAL, Policy
+from phelix_core.arc.policies import ALLOW, DENY, ENFORCED, LEGACY_LOCAL, Policy
 from phelix_core.errors import (
     ApprovalInvalid,
     ApprovalRequired,
     ApprovalStale,
     AuthzDenied,
+    AuthzInvalid,
     AuthzUnavailable,
     PhelixError,
 )
@@ -45,12 +46,14 @@ class Ruling:
 
 
 def authorize(
-    policy: Policy | None,
+    policy: Policy | AuthzInvalid | AuthzUnavailable | None,
     actor: Actor,
     plan: Plan,
     approval: Approval | ApprovalInvalid | AuthzUnavailable | None,
 ) -> Ruling:
-    """The ruling; an approval that could not be had is handed in as the error that says why."""
+    """The ruling; a policy or an approval that could not be had is handed in as the error that says why."""
+    if isinstance(policy, PhelixError):
+        return Ruling(allowed=False, code=policy.code, mode=ENFORCED, rule_index=NO_RULE, reason=policy.message)
     if policy is None or policy.mode == LEGACY_LOCAL:
         return _without_policy(actor)
     subject = (actor, plan.action.type, plan.action.application)
@@ -108,7 +111,8 @@ def _ruling(policy: Policy, code: str, place: int, reason: str, approval_id: str
 
 
 _REFUSALS: Final = {
-    kind.code: kind for kind in (AuthzDenied, AuthzUnavailable, ApprovalRequired, ApprovalStale, ApprovalInvalid)
+    kind.code: kind
+    for kind in (AuthzDenied, AuthzInvalid, AuthzUnavailable, ApprovalRequired, ApprovalStale, ApprovalInvalid)
 }
 
 

@@ -15,7 +15,7 @@ from phelix_core.checks import full_match
 from phelix_core.errors import InvalidArgument, PlanCorrupt, PlanHashMismatch, PlanInvalid
 from phelix_core.frozen import frozen
 from phelix_core.shapes import Members, ShapeRefused
-from phelix_core.strictjson import JsonRefused, dumps, loads
+from phelix_core.strictjson import JsonRefused, dumps, loads, plain
 
 PLAN_NAME: Final = full_match("pln_[0-9a-f]{16}", "a plan id")
 MAX_PLAN_BYTES: Final = 64 * 1024
@@ -76,12 +76,16 @@ class Correlation:
 
 @frozen
 class Plan:
-    """One immutable plan; `document` is the record itself, of which the other members are readings."""
+    """One immutable plan; `document` is the record itself, of which the other members are readings.
+
+    `actor` says who asked for it, as its surface knew; the guide's tool does not note that.
+    """
 
     plan_id: str
     plan_hash: str
     created_at_ms: int
     status: str
+    actor: Actor | None
     action: Action
     target: Mapping[str, object]
     inputs: Mapping[str, object]
@@ -130,6 +134,7 @@ def plan_of(document: object, plan_id: str) -> Plan:
             plan_hash=told,
             created_at_ms=created_at_ms,
             status=status,
+            actor=_actor(members.rest.pop("actor", None)),
             action=_action(members_from(members.rest.pop("action", None), "the action")),
             target=_table(members, "target"),
             inputs=_table(members, "inputs"),
@@ -155,6 +160,13 @@ def _action(members: Members) -> Action:
     if not (action.type and action.application):
         members.wrong("type or application", "said")
     return action
+
+
+def _actor(value: object) -> Actor | None:
+    if value is None:
+        return None
+    members = members_from(value, "the actor")
+    return Actor(type=members.text("type"), id=members.optional_text("id"), authenticated=members.flag("authenticated"))
 
 
 def _table(members: Members, name: str) -> Mapping[str, object]:
@@ -214,13 +226,17 @@ def plan_document(
     at_ms: int,
     *,
     action: str = DEPLOY,
+    actor: Actor | None = None,
     target: Mapping[str, object] = _NO_MEMBERS,
     inputs: Mapping[str, object] = _NO_MEMBERS,
     execution: Mapping[str, object] = _NO_MEMBERS,
     preconditions: Iterable[Precondition] = (),
     capabilities: Iterable[str] = (),
 ) -> dict[str, object]:
-    """The record of a new plan; its lists are sorted, so that the same content has the same hash."""
+    """The record of a new plan; its lists are sorted, so that the same content has the same hash.
+
+    Who asked is beside what is hashed: the same content is the same, whoever asks for it.
+    """
     facts = sorted({(fact.type, fact.expected, fact.source or "") for fact in preconditions})
     hashed: dict[str, object] = {
         "action": {"type": action, "application": application},
@@ -235,7 +251,8 @@ def plan_document(
         "plan_id": plan_id,
         "plan_hash": plan_hash(RECORD_VERSION, hashed),
     }
-    return {**head, "created_at_ms": at_ms, "status": CREATED, **hashed}
+    asked = {} if actor is None else {"actor": plain(actor)}
+    return {**head, "created_at_ms": at_ms, "status": CREATED, **asked, **hashed}
 
 
 def encode_plan(plan: Plan) -> bytes:

@@ -1,8 +1,9 @@
 """An operation: one execution of one plan, from before its command starts until its outcome is known.
 
-Promises: `pending → running → succeeded | failed | cancelled` and no other change of status; members that this
-version does not know are kept; an operation that never told its end, and whose processes are gone, is
-`indeterminate` to whoever reads it, is never stored as such, never taken for failed and never run again.
+Promises: `pending → running → succeeded | failed | cancelled` and no other change of status, but that one of which
+nothing has begun can be cancelled at once; members that this version does not know are kept; an operation that never
+told its end, and whose processes are gone, is `indeterminate` to whoever reads it, is never stored as such, never
+taken for failed and never run again.
 
 The operation of a plan has the plan's sixteen digits: `op_` for `pln_`. Operations are created and never made anew,
 so that the name alone makes a second execution impossible, whatever dies between two of its steps, on every surface,
@@ -33,7 +34,9 @@ FAILED: Final = "failed"
 CANCELLED: Final = "cancelled"
 FINISHED: Final = frozenset({SUCCEEDED, FAILED, CANCELLED})
 INDETERMINATE: Final = "indeterminate"
-NEXT: Final[Mapping[str, frozenset[str]]] = MappingProxyType({PENDING: frozenset({RUNNING}), RUNNING: FINISHED})
+NEXT: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
+    {PENDING: frozenset({RUNNING, CANCELLED}), RUNNING: FINISHED}
+)
 """To which statuses one may go from each; what stands nowhere here is an end."""
 
 _STATUSES = frozenset(NEXT) | FINISHED
@@ -69,6 +72,15 @@ class OperationError:
 
 
 @frozen
+class CancelAsked:
+    """That somebody asked for the end of it before it had ended by itself, and through which surface."""
+
+    at_ms: int
+    via: str
+    extra: Mapping[str, object] = _NO_MEMBERS
+
+
+@frozen
 class Operation:
     """One execution; `status` is the stored one, `pid` the applier's number as the guide's tool notes it."""
 
@@ -86,6 +98,7 @@ class Operation:
     approval_id: str | None = None
     pid: int = 0
     process: Processes | None = None
+    cancel: CancelAsked | None = None
     created_at_ms: int
     updated_at_ms: int
     finished_at_ms: int | None = None
@@ -147,6 +160,25 @@ def with_child(operation: Operation, child: ProcessIdentity, at_ms: int) -> Oper
     return changed(
         operation,
         process=changed(operation.process, child=child),
+        updated_at_ms=max(at_ms, operation.updated_at_ms),
+    )
+
+
+def cancel_asked(operation: Operation, at_ms: int, via: str) -> Operation:
+    """The operation whose end was asked for; who carries it out records `cancelled` unless it succeeds after all."""
+    if operation.is_finished:
+        raise _refused(operation, CANCELLED)
+    asked = operation.cancel or CancelAsked(at_ms=at_ms, via=via)
+    return changed(operation, cancel=asked, updated_at_ms=max(at_ms, operation.updated_at_ms))
+
+
+def verified(operation: Operation, verification: Mapping[str, object], at_ms: int) -> Operation:
+    """The operation that succeeded, with what a look at the application's health found right after it."""
+    if operation.status != SUCCEEDED or operation.result is None or "verification" in operation.result:
+        raise _refused(operation, SUCCEEDED)
+    return changed(
+        operation,
+        result={**operation.result, "verification": verification},
         updated_at_ms=max(at_ms, operation.updated_at_ms),
     )
 
@@ -238,6 +270,7 @@ def _operation(members: Members) -> Operation:
         approval_id=members.optional_text("approval_id"),
         pid=members.integer("pid", 0),
         process=_processes(rest.pop("process", None)),
+        cancel=_cancel(rest.pop("cancel", None)),
         created_at_ms=created_at_ms,
         updated_at_ms=members.integer("updated_at_ms", created_at_ms),
         finished_at_ms=members.integer("finished_at_ms", 0) or None,
@@ -269,6 +302,13 @@ def _processes(value: object) -> Processes | None:
         child=None if child is None else _process(child),
         extra=members.rest,
     )
+
+
+def _cancel(value: object) -> CancelAsked | None:
+    if value is None:
+        return None
+    members = members_from(value, "the cancel")
+    return CancelAsked(at_ms=members.integer("at_ms"), via=members.text("via"), extra=members.rest)
 
 
 def _process(value: object) -> ProcessIdentity:

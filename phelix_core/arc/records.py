@@ -20,7 +20,7 @@ from phelix_core.clock import Clock
 from phelix_core.errors import NotFound, OperationCorrupt, PhelixError, PlanCorrupt
 from phelix_core.files import Folder, UnreadableFile
 from phelix_core.frozen import frozen
-from phelix_core.processes import is_alive, started_at
+from phelix_core.processes import ProcessIdentity, holds_open, is_alive, members_of_group, started_at
 
 _SUFFIX: Final = ".json"
 _Record = TypeVar("_Record")
@@ -101,9 +101,34 @@ class ArcRecords:
             return derived_status(operation, applier_alive=False if gone else None, child_alive=False)
         return derived_status(
             operation,
-            applier_alive=is_alive(who.applier, boot),
-            child_alive=False if who.child is None else is_alive(who.child, boot),
+            applier_alive=self._still_applies(operation, who.applier, boot),
+            child_alive=False if who.child is None else self._still_runs(operation, who.child, boot),
         )
+
+    def _still_applies(self, operation: Operation, applier: ProcessIdentity, boot: str) -> bool | None:
+        """Whether its applier lives and is still at it: whoever applies holds the application's lock open all the time.
+
+        A console or a server outlives what it applied, and may have been unable to record the end of it.
+        """
+        alive = is_alive(applier, boot)
+        return False if alive and holds_open(applier.pid, self.lock_of(operation.app or "")) is False else alive
+
+    def _still_runs(self, operation: Operation, child: ProcessIdentity, boot: str) -> bool | None:
+        """Whether its command lives, or a part of it in its group, which holds the lock as the command did.
+
+        The number of a group alone proves nothing: it may be another's by now.
+        """
+        alive = is_alive(child, boot)
+        return alive if alive is not False or child.boot != boot else self.has_left_running(operation, child)
+
+    def has_left_running(self, operation: Operation, child: ProcessIdentity) -> bool:
+        """Whether a process of the command's group still runs that the command, gone by itself, started."""
+        lock = self.lock_of(operation.app or "")
+        return any(holds_open(pid, lock) for pid in members_of_group(child.pid))
+
+    def lock_of(self, application: str) -> str:
+        """The path of the lock that whoever applies holds, and its command after it."""
+        return f"{self._operations.path}/locks/{application}.lock"
 
     def correlated(self, wanted: frozenset[str]) -> Mapping[str, Operation]:
         """For each wanted deployment the newest operation that names it, in one pass; unreadable ones are skipped."""

@@ -27,7 +27,7 @@ from phelix_core.arc.approvals import (
     encode_decision,
 )
 from phelix_core.arc.model import PLAN_NAME
-from phelix_core.arc.operations import OPERATION_NAME
+from phelix_core.arc.operations import INDETERMINATE, OPERATION_NAME, Operation
 from phelix_core.arc.policies import MAX_POLICY_BYTES, Policy, decode_policy
 from phelix_core.arc.records import ArcRecords, Unreadable, all_in, file_of
 from phelix_core.checks import CheckFailed
@@ -49,6 +49,7 @@ _POLICY: Final = "policy.json"
 _DECISIONS: Final = "decisions.jsonl"
 _DECISIONS_LOCK: Final = "decisions.lock"
 _LEFTOVER_AGE_S: Final = 3_600
+LOG_TAIL_BYTES: Final = 256 << 10
 _MAX_LOG_BYTES: Final = 2 * MAX_DECISIONS * MAX_DECISION_BYTES
 
 
@@ -185,6 +186,29 @@ class ArcStore(ArcRecords):
         """The path of the log that an operation's command writes."""
         return f"{self._operations.path}/{OPERATION_NAME.apply(operation_id)}.log"
 
+    def log_part(self, operation_id: str, start: int, limit: int) -> tuple[bytes, int]:
+        """At most `limit` bytes of an operation's log from `start` (below 0: from its end), and where they begin.
+
+        Where there is no log yet, or what stands there is none, there are no bytes.
+        """
+        try:
+            return self._operations.part(f"{OPERATION_NAME.apply(operation_id)}.log", start, limit)
+        except (NotFound, UnreadableFile):
+            return b"", 0
+
+    def log_tail(self, operation_id: str, lines: int) -> tuple[str, ...]:
+        """The last whole lines of an operation's log, at most so many and `LOG_TAIL_BYTES` of them."""
+        data, begin = self.log_part(operation_id, -LOG_TAIL_BYTES, LOG_TAIL_BYTES)
+        found = data.decode("utf-8", "replace").split("\n")
+        whole = found[1 if begin else 0 :]
+        return tuple((whole[:-1] if whole[-1:] == [""] else whole)[-lines:])
+
+    def withdraw_operation(self, operation_id: str) -> None:
+        """Take away an operation of which nothing has begun, so that its plan is as if it had not been applied."""
+        name, lock = file_of(OPERATION_NAME, operation_id), f"{operation_id}.lock"
+        with self._operations.locked(name, lock):
+            self._operations.remove(name, lock)
+
     def application_lock(self, name: str) -> int:
         """A descriptor that is locked for one application; `DeployLocked` tells who holds it where that is known.
 
@@ -193,15 +217,20 @@ class ArcStore(ArcRecords):
         descriptor = self._locks.try_lock(f"{APPLICATION_NAME.apply(name)}.lock")
         if descriptor is not None:
             return descriptor
-        holder = next(
-            (one for one in self.operations()[0] if one.app == name and not one.is_finished),
-            None,
-        )
-        by = "" if holder is None else f": the operation {holder.id} of the plan {holder.plan_id}"
-        raise DeployLocked(
-            f"Another apply holds the application {name}{by}. Nothing was executed.",
-            details={"application": name} | ({} if holder is None else {"operation_id": holder.id}),
-        )
+        raise _locked(name, self._holder(name))
+
+    def require_unlocked(self, name: str) -> None:
+        """Refuse where an apply of the application is under way, as far as its records tell; takes no lock."""
+        holder = self._holder(name)
+        if holder is not None:
+            raise _locked(name, holder)
+
+    def _holder(self, name: str) -> Operation | None:
+        """The operation that holds an application; None where no record tells of one."""
+        for operation in self.operations()[0]:
+            if operation.app == name and not operation.is_finished and self.status_of(operation) != INDETERMINATE:
+                return operation
+        return None
 
     # Care
 
@@ -220,6 +249,14 @@ class ArcStore(ArcRecords):
 
     def _folders(self) -> tuple[Folder, ...]:
         return self._plans, self._operations, self._locks, self._authz, self._approvals
+
+
+def _locked(name: str, holder: Operation | None) -> DeployLocked:
+    by = "" if holder is None else f": the operation {holder.id} of the plan {holder.plan_id}"
+    return DeployLocked(
+        f"Another apply holds the application {name}{by}. Nothing was executed.",
+        details={"application": name} | ({} if holder is None else {"operation_id": holder.id}),
+    )
 
 
 def _is_foreign_leftover(name: str) -> bool:

@@ -14,7 +14,7 @@ from phelix_core import VERSION
 from phelix_core.checks import Surface
 from phelix_core.cli.options import Call, HelpAsked, parse, wants_json
 from phelix_core.cli.streams import Unheard, answering, let_go, require_streams
-from phelix_core.commands.environment import open_environment
+from phelix_core.commands.environment import Environment, open_environment
 from phelix_core.commands.faults import unforeseen
 from phelix_core.commands.registry import Effect, validate
 from phelix_core.commands.run import run
@@ -80,7 +80,7 @@ def _called(call: Call) -> int:
         with answering():
             return status
     env = open_environment(settings, Surface.CLI, progress=_tell_progress if _is_watched() else None)
-    envelope = run(call.command, call.raw, env, dry_run=call.dry_run, expect_digest=call.expect_digest)
+    envelope = _executed(call, env) if call.command.executes else _run(call, env)
     if envelope.error is None and not call.json:
         from phelix_core.cli.render import print_result  # noqa: PLC0415 - a JSON answer needs no rendering
 
@@ -88,6 +88,26 @@ def _called(call: Call) -> int:
             print_result(envelope.result, call, settings)
         return envelope.exit_code
     return _print(envelope, as_json=call.json, no_color=call.no_color)
+
+
+def _run(call: Call, env: Environment) -> Envelope:
+    return run(call.command, call.raw, env, dry_run=call.dry_run, expect_digest=call.expect_digest)
+
+
+def _executed(call: Call, env: Environment) -> Envelope:
+    """Run what executes: what it prints goes to a person at the terminal, and an interrupt ends it in good order."""
+    from phelix_core.cli.interrupts import noted  # noqa: PLC0415 - nothing else takes its time
+
+    with noted() as interrupted:
+        return _run(call, changed(env, interrupted=interrupted, narrate=_narrate if _is_watched() else None))
+
+
+def _narrate(line: str) -> None:
+    """One line of what is executed, to a terminal's stderr."""
+    from phelix_core.text import visible  # noqa: PLC0415 - see above
+
+    sys.stderr.write(f"{visible(line)}\n")
+    sys.stderr.flush()
 
 
 def _is_watched() -> bool:

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from phelix_core.sessions.references import ReferenceSource
 
 
+def _never() -> bool:
+    return False
+
+
 @frozen
 class Environment:
     """Everything from outside that a command may touch."""
@@ -38,6 +42,10 @@ class Environment:
     kept: dict[str, Any] | None = None
     delivers: bool = False
     """Whether the process lives long enough to hand the memory what waits for it."""
+    interrupted: Callable[[], bool] = _never
+    """Whether this process was told to end: what it executes is then ended, and recorded as cancelled."""
+    narrate: Callable[[str], None] | None = None
+    """Who is told each line of what is executed, while it is."""
 
     @property
     def queue(self) -> "SqliteQueue":
@@ -106,6 +114,8 @@ def open_environment(
     mint: Callable[[], str] = random_hex,
     progress: Progress | None = None,
     delivers: bool = False,
+    interrupted: Callable[[], bool] = _never,
+    narrate: Callable[[str], None] | None = None,
 ) -> Environment:
     """Wire the stores of one data directory; touches no file."""
     clock = clock or SystemClock()
@@ -118,4 +128,6 @@ def open_environment(
         progress=progress,
         kept={},
         delivers=delivers,
+        interrupted=interrupted,
+        narrate=narrate,
     )

@@ -57,6 +57,17 @@ CATALOGUE: Mapping[str, str] = {
     "queue undrain": "phelix_core.commands.queue.upkeep:undrain",
     "queue archive": "phelix_core.commands.queue.upkeep:archive",
     "queue import": "phelix_core.commands.queue.importing:import_queue",
+    "plan create": "phelix_core.commands.arc.planning:create_plan",
+    "plan show": "phelix_core.commands.arc.planning:show_plan",
+    "plan list": "phelix_core.commands.arc.planning:list_plans",
+    "plan apply": "phelix_core.commands.arc.applying:apply_plan",
+    "authz approve": "phelix_core.commands.arc.authorizing:approve_plan",
+    "authz revoke": "phelix_core.commands.arc.authorizing:revoke_approval",
+    "authz check": "phelix_core.commands.arc.authorizing:check_plan",
+    "authz list": "phelix_core.commands.arc.authorizing:list_approvals",
+    "operation status": "phelix_core.commands.arc.operating:show_operation",
+    "operation list": "phelix_core.commands.arc.operating:list_operations",
+    "operation cancel": "phelix_core.commands.arc.operating:cancel_operation",
     "view save": "phelix_core.commands.saved_views:save_view",
     "view list": "phelix_core.commands.saved_views:list_views",
     "view show": "phelix_core.commands.saved_views:show_view",
@@ -116,6 +127,7 @@ class Command:
     surfaces: frozenset[Surface]
     caution: str | None
     result: Any
+    executes: bool
 
     def __call__(self, request: Any, env: Environment) -> object:
         """Carry the request out; for a write this answers the intent, which writes nothing yet."""
@@ -138,11 +150,13 @@ def command(
     result: Any = None,
     surfaces: frozenset[Surface] = EVERYWHERE,
     caution: str | None = None,
+    executes: bool = False,
 ) -> Callable[[Callable[[Any, Environment], object]], Command]:
     """Declare a command.
 
     `caution` says what it does not do, for help texts and dialogs. `result` is what it answers, as a type or as the
-    place of one that only schemas need, `module:Name`; without it a read's return annotation says it.
+    place of one that only schemas need, `module:Name`; without it a read's return annotation says it. `executes` is
+    for what runs a program of somebody else's: it may take its time, and whoever waits may end it.
     """
 
     def declare(function: Callable[[Any, Environment], object]) -> Command:
@@ -157,6 +171,7 @@ def command(
             surfaces=surfaces,
             caution=caution,
             result=result or function.__annotations__.get("return"),
+            executes=executes,
         )
 
     return declare

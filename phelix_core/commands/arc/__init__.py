@@ -1,0 +1,1 @@
+"""Plans, approvals, operations and applications: the commands about them."""
