@@ -32,6 +32,8 @@ from phelix_core.views.confirmation import confirmation
 from phelix_core.views.rows import session_row
 from phelix_core.views.shown import shown, shown_block
 
+_ARC_COMMANDS: Final = ("plan ", "authz ", "operation ", "inspect", "context")
+
 
 @dataclass(frozen=True, slots=True)
 class Told:
@@ -49,6 +51,10 @@ def print_result(result: object, call: Call, settings: Settings) -> None:
         from phelix_core.cli.queue_pages import print_answer  # noqa: PLC0415 - queue commands only
 
         print_answer(page, call, result)
+    elif draw is None and call.command.name.startswith(_ARC_COMMANDS):
+        from phelix_core.cli.arc_pages import print_arc  # noqa: PLC0415 - these commands only
+
+        print_arc(page, result)
     elif draw is None:
         page.line(shown_block(dumps(plain(result))))
     else:

@@ -1,7 +1,6 @@
 """`phelix schema`: JSON Schema of any request and result, made from the declarations themselves."""
 
-from dataclasses import is_dataclass
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Final, cast
 
 from phelix_core.checks import BY_PLACE, Help, capped
 from phelix_core.commands.environment import Environment
@@ -31,7 +30,7 @@ def show_schema(request: ShowSchema, env: Environment) -> dict[str, Any]:  # noq
     drawn: dict[str, Any] = {"command": name, "request": TypeAdapter(asked.request).json_schema()}
     if asked.result is not None:
         result = _resolved(asked.result)
-        drawn["result"] = _as_written(TypeAdapter(result).json_schema(mode="serialization"), result)
+        drawn["result"] = _as_written(TypeAdapter(result).json_schema(mode="serialization"))
     return drawn
 
 
@@ -45,7 +44,7 @@ def _resolved(result: Any) -> Any:
     return getattr(import_module(module), name)
 
 
-def _as_written(schema: dict[str, Any], result: Any) -> dict[str, Any]:
+def _as_written(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema of what is printed: members kept from other versions are open, flat members are flat."""
     for part in [schema, *cast("dict[str, dict[str, Any]]", schema.get("$defs", {})).values()]:
         properties: dict[str, Any] = part.get("properties", {})
@@ -54,10 +53,22 @@ def _as_written(schema: dict[str, Any], result: Any) -> dict[str, Any]:
         # A member with a default is left out while it holds it, so only those without one are required.
         part["required"] = [name for name in part.get("required", []) if "default" not in properties.get(name, {})]
         part["required"] = [name for name in part["required"] if name in properties]
-    if is_dataclass(result) and hasattr(result, "members"):
-        session = schema["$defs"].pop("Session")
-        del schema["properties"]["session"]
-        schema["properties"] = {**session["properties"], **schema["properties"]}
-        schema["required"] = [*session["required"], "events_left"]
-        schema["additionalProperties"] = True
+    for part in [schema, *cast("dict[str, dict[str, Any]]", schema.get("$defs", {})).values()]:
+        _flatten(part, schema)
     return schema
+
+
+_FLAT: Final = {"ShownSession": "session", "ShownOperation": "operation"}
+"""Answers that say the members of a record flat, before what is computed about it."""
+
+
+def _flatten(part: dict[str, Any], schema: dict[str, Any]) -> None:
+    member = _FLAT.get(part.get("title", ""))
+    if member is None or member not in part["properties"]:
+        return
+    record = schema["$defs"][part["properties"].pop(member)["$ref"].removeprefix("#/$defs/")]
+    part["properties"] = {**record["properties"], **part["properties"]}
+    part["required"] = list(
+        dict.fromkeys([*record["required"], *(name for name in part["required"] if name != member)])
+    )
+    part["additionalProperties"] = True

@@ -1,8 +1,9 @@
 """The calls of one connection: writes one at a time in the order they came, reads beside them, and their end.
 
-A slow call never keeps a read waiting, nor a read a write. A call that was taken back before it began never begins; a
-write that has begun is carried to its end and answered with what it did, as the protocol allows for what cannot be
-taken back. At the end every write is decided, and reads get a moment. Source: surfaces page, MCP.
+A slow call never keeps a read waiting, nor a read a write, nor what executes a program either of them. A call that was
+taken back before it began never begins; a write that has begun is carried to its end and answered with what it did, as
+the protocol allows for what cannot be taken back. At the end every write is decided, and reads get a moment. Source:
+surfaces page, MCP.
 
 All of it is touched on the event loop alone, but for what runs in the threads.
 """
@@ -25,6 +26,7 @@ from phelix_core.mcp.tools import Answered, Tool
 from phelix_core.strictjson import dumps
 
 READERS: Final = 32
+EXECUTORS: Final = 8
 GRACE_S: Final = 0.5
 """How long reads may still take at the end."""
 PATIENCE_S: Final = 15.0
@@ -45,6 +47,7 @@ class _Begun:
     request_id: RequestId
     future: Future[Answered]
     looks: bool
+    executes: bool
 
 
 class Calls:
@@ -53,6 +56,7 @@ class Calls:
     def __init__(self, told: Told) -> None:
         self._told = told
         self._writer = ThreadPoolExecutor(1, "write")
+        self._executor = ThreadPoolExecutor(EXECUTORS, "execute")
         self._readers = ThreadPoolExecutor(READERS, "read")
         self._asked: set[RequestId] = set()
         self._begun: list[_Begun] = []
@@ -91,9 +95,10 @@ class Calls:
         if self._ending:
             return self._told(Ending())
         looks = tool.only_looks(arguments)
-        future = (self._readers if looks else self._writer).submit(self._called, tool, arguments)
+        threads = self._readers if looks else self._executor if tool.executes else self._writer
+        future = threads.submit(self._called, tool, arguments)
         self._threads.add(future)
-        begun = _Begun(request_id=coerce_request_id(request_id), future=future, looks=looks)
+        begun = _Begun(request_id=coerce_request_id(request_id), future=future, looks=looks, executes=tool.executes)
         self._begun.append(begun)
         try:
             await _done(future)
@@ -120,12 +125,17 @@ class Calls:
         self._ending = True
         for begun in self._begun:
             begun.future.cancel()
+        self._tell()
 
     async def settled(self) -> None:
-        """Wait until each write is decided and answered; reads get `GRACE_S` beyond that."""
+        """Wait until each write is decided and answered; reads get `GRACE_S` beyond that.
+
+        What executes has a time limit of its own, and is waited for as long as nobody asked for the end: a host that
+        has left is no reason to end what it began, nor to leave the outcome unrecorded.
+        """
         while self._asked:
             while self._writes():
-                with anyio.move_on_after(PATIENCE_S) as patience:
+                with anyio.move_on_after(None if self._executes() else PATIENCE_S) as patience:
                     await self._changed.wait()
                 if patience.cancelled_caught:
                     return
@@ -137,6 +147,9 @@ class Calls:
 
     def _writes(self) -> bool:
         return any(not begun.looks for begun in self._begun)
+
+    def _executes(self) -> bool:
+        return not self._ending and any(begun.executes for begun in self._begun)
 
     def _tell(self) -> None:
         self._changed.set()

@@ -12,7 +12,7 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Final, cast
@@ -57,17 +57,25 @@ _BY_SIGNAL: Final = 128
 _CANCELLED: Final = "notifications/cancelled"
 
 
-def serve(tools: Sequence[Tool], *, name: str, title: str, instructions: str, told: Told = failed_in_envelope) -> int:
+def serve(
+    tools: Sequence[Tool],
+    *,
+    name: str,
+    title: str,
+    instructions: str,
+    told: Told = failed_in_envelope,
+    interrupt: Callable[[], None] = lambda: None,
+) -> int:
     """Serve `tools` until the host leaves or a signal comes; answers the exit status.
 
-    `told` gives the shape of the failures that no tool tells itself. Where a thread still works when the time is over,
-    the process ends in here.
+    `told` gives the shape of the failures that no tool tells itself; `interrupt` is called when a signal comes. Where
+    a thread still works when the time is over, the process ends in here.
     """
     _silence_the_sdk()
 
     async def served(wire: Wire) -> int:
         calls = Calls(told)
-        return await _Connection(wire, calls).run(_server(tools, calls, name, title, instructions))
+        return await _Connection(wire, calls, interrupt).run(_server(tools, calls, name, title, instructions))
 
     with taken() as wire:
         status = anyio.run(served, wire)
@@ -126,9 +134,10 @@ def _told_to_host(tool: Tool) -> ToolTold:
 class _Connection:
     """One host, from its first line to its end."""
 
-    def __init__(self, wire: Wire, calls: Calls) -> None:
+    def __init__(self, wire: Wire, calls: Calls, interrupt: Callable[[], None]) -> None:
         self._wire = wire
         self._calls = calls
+        self._interrupt = interrupt
         self._status = 0
         self._listening = anyio.CancelScope()
         self._all_sent = anyio.Event()
@@ -158,6 +167,7 @@ class _Connection:
             task_status.started()
             async for number in received:
                 self._status = _BY_SIGNAL + number
+                self._interrupt()
                 self._calls.end()
                 self._listening.cancel()
 

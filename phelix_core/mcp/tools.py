@@ -40,7 +40,8 @@ class Tool:
     `call` gets the arguments as the text of a JSON object. It refuses what it does not know and answers every refusal
     itself; what it raises is told as `INTERNAL`. Writes are called one at a time, in the order in which they came;
     reads beside them and beside each other, so a read's `call` may run in several threads. `looks` tells the calls
-    that only look, of a tool whose other calls write.
+    that only look, of a tool whose other calls write. What `executes` somebody else's program may take its time, and so
+    keeps no other write waiting.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Tool:
     call: Callable[[str], Answered]
     destructive: bool = False
     idempotent: bool = False
+    executes: bool = False
     looks: Callable[[Mapping[str, object]], bool] = _never
 
     @property
@@ -86,6 +88,8 @@ def command_tool(
     title: str,
     advice: str = "",
     described: Mapping[str, Mapping[str, object]] = _NOTHING,
+    destructive: bool = False,
+    idempotent: bool = False,
 ) -> Tool:
     """The tool of the command `name`, carried out in `env`.
 
@@ -106,6 +110,9 @@ def command_tool(
         input_schema=input_schema(command, described),
         effect=command.effect,
         call=call,
+        destructive=destructive,
+        idempotent=idempotent,
+        executes=command.executes,
     )
 
 

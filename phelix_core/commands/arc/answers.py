@@ -31,20 +31,15 @@ class ShownOperation:
         """Where the status is from."""
         return PERSISTED if self.status == self.operation.status else DERIVED
 
+    @property
+    def durable_operation_id(self) -> str:
+        """The operation that an answer about one stands for."""
+        return self.operation.id
+
     def members(self) -> dict[str, object]:
         """The record's members flat, the status told in the place of the stored one."""
         log = {} if self.log is None else {"log": list(self.log)}
         return {**plain(self.operation), "status": self.status, "source": self.source, **log}
-
-
-@frozen
-class OperationStatus(ShownOperation):
-    """The operation that was asked for by its id."""
-
-    @property
-    def durable_operation_id(self) -> str:
-        """The operation that the answer stands for."""
-        return self.operation.id
 
 
 @frozen

@@ -22,7 +22,7 @@ from phelix_core.arc.operations import (
     finished,
 )
 from phelix_core.checks import Help, at_least, one_of
-from phelix_core.commands.arc.answers import OperationList, OperationStatus, ShownOperation
+from phelix_core.commands.arc.answers import OperationList, ShownOperation
 from phelix_core.commands.arc.fields import (
     NOT_OVER_MCP,
     Limit,
@@ -75,11 +75,11 @@ class CancelOperation:
 
 
 @command("operation status", effect=Effect.READ)
-def show_operation(request: ShowOperation, env: Environment) -> OperationStatus:
+def show_operation(request: ShowOperation, env: Environment) -> ShownOperation:
     """Read one operation."""
     operation = env.arc.operation(request.operation_id)
     log = env.arc.log_tail(operation.id, request.log_lines) if request.log_lines else None
-    return OperationStatus(operation=operation, status=env.arc.status_of(operation), log=log)
+    return ShownOperation(operation=operation, status=env.arc.status_of(operation), log=log)
 
 
 @command("operation list", effect=Effect.READ)
@@ -103,7 +103,7 @@ def list_operations(request: ListOperations, env: Environment) -> OperationList:
 @command(
     "operation cancel",
     effect=Effect.WRITE,
-    result=OperationStatus,
+    result=ShownOperation,
     surfaces=NOT_OVER_MCP,
     caution="What the command did before its end is not undone.",
 )
@@ -159,7 +159,7 @@ class Cancelling:
             side_effects=(ends, "if the command succeeds before its end, it is recorded as succeeded"),
         )
 
-    def apply(self, expect_digest: str | None) -> OperationStatus:
+    def apply(self, expect_digest: str | None) -> ShownOperation:
         """End it, and see that the end is recorded, by whoever applies it or else here."""
         operation = self._running()
         if expect_digest:
@@ -172,7 +172,7 @@ class Cancelling:
             self._end(operation)
             self._wait(operation.id, lambda now: now.is_finished or self._is_left_alone(now), _RECORD_S)
             operation = self._arc.update_operation(operation.id, lambda now: _ended(now, clock.now_ms()))
-        return OperationStatus(operation=operation, status=self._arc.status_of(operation))
+        return ShownOperation(operation=operation, status=self._arc.status_of(operation))
 
     def _asked(self, seen: Operation, via: str) -> Operation:
         """The operation with the wish on it, so that whoever applies it records `cancelled` and not a failure."""
