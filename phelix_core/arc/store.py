@@ -120,6 +120,11 @@ class ArcStore(ArcRecords):
         except FilesystemError as error:
             raise AuthzUnavailable(f"The policy cannot be read. {error.message}", details=error.details) from None
 
+    def add_policy(self, data: bytes) -> None:
+        """Write a policy where there is none, as a person would; one that is there is `AlreadyExists`."""
+        decode_policy(data)
+        self._authz.create(_POLICY, data)
+
     def add_decision(self, decision: Decision) -> None:
         """Append one line to the log and keep its newest; what the log held before is never lost to a fault."""
         line = encode_decision(decision)
@@ -177,6 +182,11 @@ class ArcStore(ArcRecords):
             except PhelixError as error:
                 unreadable.append(Unreadable(file=f"{name}/{APPLICATION_FILE}", code=error.code))
         return found, unreadable
+
+    def add_application(self, name: str, data: bytes) -> None:
+        """Write a new application's file, as a person would; one that is there is `AlreadyExists`."""
+        decode_application(data, name)
+        Folder(self.folder_of(name), self._clock).create(APPLICATION_FILE, data)
 
     def folder_of(self, name: str) -> str:
         """The folder of an application, within which its commands start."""

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Annotated, Final
 
-from phelix_core.arc.model import plan_document, plan_of
-from phelix_core.arc.operations import SUCCEEDED, Operation
 from phelix_core.checks import BY_PLACE, Help, Surface, at_least, capped
+from phelix_core.commands.demo_arc import DemoArc
 from phelix_core.commands.demo_queue import DemoQueue
 from phelix_core.commands.environment import Environment, open_environment
 from phelix_core.commands.preview import FieldChange, WritePlan, digest_of, require_digest
@@ -103,6 +102,7 @@ class DemoWrite:
         changes = (
             FieldChange(field="sessions", before=None, after=self._request.sessions),
             FieldChange(field="queue", before=None, after="two campaigns, as agents left them"),
+            FieldChange(field="applications", before=None, after="harmless ones, with plans and a policy"),
         )
         return WritePlan(
             action="demo",
@@ -138,10 +138,12 @@ class DemoFleet:
         self._moving: list[tuple[str, tuple[str, ...], int]] = []
         self._steps = 0
         self._queue = DemoQueue(env.settings, env.clock, seed + 1)
+        self._arc = DemoArc(env)
 
     def write(self, sessions: int) -> None:
         """Write `sessions` records, with the plans and operations that some of them name."""
         now_ms = self._env.clock.now_ms()
+        self._arc.write_policy()
         for number in range(sessions):
             self._env.sessions.create(self._session(number, now_ms))
 
@@ -177,7 +179,7 @@ class DemoFleet:
         for step in steps[:done]:
             at_ms += pace_ms
             stamp = Stamp(at_ms=at_ms, via=via)
-            linked = self._linked(fate, at_ms, app) if step == steps[0] else References()
+            linked = self._linked(fate, at_ms, app, via) if step == steps[0] else References()
             note = self._random.choice(_NOTES)
             session = transitions.checkpoint(session, stamp, step=step, note=note, linked=linked)
         if fate.outcome:
@@ -187,14 +189,21 @@ class DemoFleet:
             self._moving.append((session.session_id, steps, done))
         return session
 
-    def _linked(self, fate: "Fate", at_ms: int, app: str) -> References:
+    def _linked(self, fate: "Fate", at_ms: int, app: str, via: str) -> References:
         plan_id, operation_id, deployment_id = f"pln_{self._hex()}", f"op_{self._hex()}", f"dep-{self._hex()}"
         if not fate.references:
             return References()
-        if "plan" in fate.references:
-            self._env.arc.add_plan(plan_of(plan_document(plan_id, app, at_ms), plan_id))
-        if "operation" in fate.references:
-            self._env.arc.add_operation(_operation(operation_id, app, at_ms, deployment_id))
+        if fate.references == ("plan",) and self._arc.add_plan(plan_id, app, at_ms, via) is not None:
+            return References(plans=(plan_id,))
+        operation_id = self._arc.add_operation(
+            plan_id if "plan" in fate.references else None,
+            app,
+            at_ms,
+            via,
+            deployment_id=deployment_id,
+            fate=fate.outcome,
+            fallback=operation_id,
+        )
         return References(plans=(plan_id,), operations=(operation_id,), deployments=(deployment_id,))
 
     def step(self) -> str | None:
@@ -255,17 +264,3 @@ _FATES: Final = (
     Fate(1_500, COMPLETED, "done"),
     Fate(30),
 )
-
-
-def _operation(operation_id: str, app: str, at_ms: int, deployment_id: str) -> Operation:
-    return Operation(
-        schema_version="1",
-        id=operation_id,
-        kind="deploy",
-        app=app,
-        status=SUCCEEDED,
-        deployment_id=deployment_id,
-        created_at_ms=at_ms,
-        updated_at_ms=at_ms + _MINUTE,
-        finished_at_ms=at_ms + _MINUTE,
-    )
