@@ -32,7 +32,7 @@ _OPEN_BITS: Final = 0o077
 
 @frozen
 class Examine:
-    """Examine the data directory, the records, the queue and the terminal; repair what is safe with --fix."""
+    """Examine the data directory, records, queue, plans and terminal; repair what is safe with --fix."""
 
     fix: Annotated[
         bool, Help("Close modes that are too open, clear what killed writers left, and catch up after crashes")
@@ -78,6 +78,7 @@ def examine(env: Environment) -> Examination:
         *_records(env),
         _leftovers(env),
         *_queue(env),
+        *_arc(env),
         _terminal(),
     )
     return Examination(sound=all(finding.state != FAIL for finding in findings), findings=findings)
@@ -87,6 +88,12 @@ def _queue(env: Environment) -> tuple[Finding, ...]:
     from phelix_core.commands.doctor_queue import queue_findings  # noqa: PLC0415 - it stands on this module
 
     return queue_findings(env)
+
+
+def _arc(env: Environment) -> tuple[Finding, ...]:
+    from phelix_core.commands.doctor_arc import arc_findings  # noqa: PLC0415 - it stands on this module
+
+    return arc_findings(env)
 
 
 def _version() -> Finding:
@@ -128,7 +135,7 @@ def _data_dir(env: Environment) -> Finding:
 
 
 def _sessions_folder(env: Environment) -> Finding:
-    lax = [*env.sessions.lax_modes(), *env.saved_views.lax_modes()]
+    lax = _lax(env)
     if lax:
         return Finding(
             check="modes",
@@ -171,8 +178,12 @@ def _records(env: Environment) -> tuple[Finding, ...]:
     return (records, skew)
 
 
+def _lax(env: Environment) -> list[str]:
+    return [*env.sessions.lax_modes(), *env.saved_views.lax_modes(), *env.arc.lax_modes()]
+
+
 def _strays(env: Environment) -> list[str]:
-    return [*env.sessions.leftovers(), *env.saved_views.leftovers()]
+    return [*env.sessions.leftovers(), *env.saved_views.leftovers(), *env.arc.leftovers()]
 
 
 def _leftovers(env: Environment) -> Finding:
@@ -220,7 +231,7 @@ class Repair:
             own = bool(stat.S_IMODE(os.stat(folder).st_mode) & _OPEN_BITS)
         except OSError:
             own = False
-        return [*([folder] if own else []), *self._env.sessions.lax_modes(), *self._env.saved_views.lax_modes()]
+        return [*([folder] if own else []), *_lax(self._env)]
 
     def plan(self) -> WritePlan:
         """Name every file that would be closed or removed."""

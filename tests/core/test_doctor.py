@@ -102,3 +102,45 @@ def test_events_from_the_future_are_told_as_a_clock_that_differs(
 ) -> None:
     did(environment(data_dir, FixedClock(NOW_MS + ahead_ms)), "session create")
     assert findings(environment(data_dir, clock))["clock"].state == state
+
+
+def test_plans_operations_applications_and_the_policy_are_looked_at_and_each_fault_is_named(
+    env: Environment, data_dir: Path
+) -> None:
+    sound = findings(env)
+    assert {name: sound[name].state for name in ("plans", "operations", "applications", "policy")} == dict.fromkeys(
+        ("plans", "operations", "applications", "policy"), "ok"
+    )
+    for name, text in (
+        ("plans/pln_00000000000000aa.json", "{"),
+        ("ops/op_00000000000000aa.json", "[]"),
+        ("apps/shop/app.toml", "name = 1"),
+        ("authz/policy.json", '{"schema_version": "1", "rulez": []}'),
+    ):
+        path = data_dir / name
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.write_text(text)
+    before = bytes_of(data_dir)
+    bad = findings(env)
+    for name, told in (
+        ("plans", "pln_00000000000000aa.json (PLAN_CORRUPT)"),
+        ("operations", "op_00000000000000aa.json (OPERATION_CORRUPT)"),
+        ("applications", "shop/app.toml (INVALID_ARGUMENT)"),
+        ("policy", "AUTHZ_INVALID"),
+    ):
+        assert (bad[name].state, told in bad[name].detail, bool(bad[name].hint)) == ("fail", True, True), name
+    assert bytes_of(data_dir) == before
+
+
+def test_an_operation_whose_processes_are_gone_is_a_warning_and_modes_of_plans_are_closed(
+    env: Environment, data_dir: Path
+) -> None:
+    did(env, "demo", directory=str(data_dir), sessions=14)
+    found = findings(env)
+    assert (found["operations"].state, "1 ended without a trace" in found["operations"].detail) == ("warn", True)
+    plans = data_dir / "plans"
+    plans.chmod(0o755)
+    next(plans.iterdir()).chmod(0o644)
+    assert findings(env)["modes"].state == "warn"
+    assert len(did(env, "doctor", fix=True).fixed) == 2
+    assert findings(env)["modes"].state == "ok"
