@@ -119,8 +119,12 @@ _REFUSALS: Final = {
 def require_allowed(ruling: Ruling, plan: Plan) -> None:
     """Refuse with the ruling's code and reason, unless it allows."""
     if not ruling.allowed:
+        waits = ruling.code == ApprovalRequired.code
         raise _REFUSALS[ruling.code](
-            ruling.reason,
+            f"{ruling.reason} Nothing was executed." if waits else ruling.reason,
+            hint=f"A person approves it in the console, or by `phelix authz approve {plan.plan_id}`."
+            if waits
+            else None,
             details={"plan_id": plan.plan_id, "mode": ruling.mode, "rule_index": ruling.rule_index},
         )
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, cast
 
-from phelix_core.arc.model import PLAN_NAME, RECORD_VERSION, Actor, Plan, members_from
+from phelix_core.arc.model import CREATED, PLAN_NAME, RECORD_VERSION, Actor, Plan, members_from
 from phelix_core.checks import full_match
 from phelix_core.errors import InvalidArgument, OperationCorrupt
 from phelix_core.frozen import changed, frozen
@@ -115,6 +115,14 @@ class Operation:
 def operation_id_of(plan_id: str) -> str:
     """The id that the one execution of a plan has."""
     return f"op_{PLAN_NAME.apply(plan_id).removeprefix('pln_')}"
+
+
+def became(plan: Plan, operation_status: str | None) -> str:
+    """What became of a plan: as its one execution tells, and without one as it is stored on it."""
+    return plan.status if operation_status is None else _BECAME.get(operation_status, CREATED)
+
+
+_BECAME: Final[Mapping[str, str]] = MappingProxyType({SUCCEEDED: "applied", FAILED: FAILED, CANCELLED: FAILED})
 
 
 def new_operation(

@@ -5,14 +5,13 @@ when nothing but an approval keeps whoever asked for it from executing it. Sourc
 """
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
 from phelix_core.arc.applicability import APPLICABLE, Applicability
 from phelix_core.arc.approvals import Approval
 from phelix_core.arc.authorization import Ruling, authorize
 from phelix_core.arc.model import CREATED, Actor, Plan
-from phelix_core.arc.operations import CANCELLED, FAILED, SUCCEEDED, Operation
+from phelix_core.arc.operations import Operation, became
 from phelix_core.arc.policies import Policy
 from phelix_core.errors import ApprovalInvalid, ApprovalRequired, AuthzInvalid, AuthzUnavailable, PhelixError
 from phelix_core.frozen import frozen
@@ -22,7 +21,6 @@ APPROVED: Final = "approved"
 READY: Final = "ready"
 DENIED: Final = "denied"
 STALE: Final = "stale"
-APPLIED: Final = "applied"
 
 ASKERS: Final = ("cli", "mcp")
 """Who can come with a plan here: neither proves who it is."""
@@ -70,12 +68,8 @@ class Standing:
     @property
     def status(self) -> str:
         """What became of the plan, in the words that the guide's tool stores on it."""
-        if self.operation_status is None:
-            return self.plan.status
-        return _BECAME.get(self.operation_status, CREATED)
+        return became(self.plan, self.operation_status)
 
-
-_BECAME: Final[Mapping[str, str]] = MappingProxyType({SUCCEEDED: APPLIED, FAILED: FAILED, CANCELLED: FAILED})
 
 FiledApproval = Approval | ApprovalInvalid | AuthzUnavailable | None
 FiledPolicy = Policy | AuthzInvalid | AuthzUnavailable | None

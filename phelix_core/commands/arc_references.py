@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 
+from phelix_core.arc.operations import became, operation_id_of
 from phelix_core.arc.records import ArcRecords
+from phelix_core.errors import PhelixError
 from phelix_core.sessions.references import Fact
 
 
@@ -13,9 +15,16 @@ class ArcReferences:
         self._arc = arc
 
     def plan(self, plan_id: str) -> Fact:
-        """A plan's stored status and its hash."""
+        """What became of a plan, and its hash."""
         plan = self._arc.plan(plan_id)
-        return Fact(plan.status, plan.plan_hash)
+        return Fact(became(plan, self._executed(plan_id)), plan.plan_hash)
+
+    def _executed(self, plan_id: str) -> str | None:
+        """The derived status of a plan's execution; None where there is none that can be read."""
+        try:
+            return self._arc.status_of(self._arc.operation(operation_id_of(plan_id)))
+        except PhelixError:
+            return None
 
     def operation(self, operation_id: str) -> Fact:
         """An operation's derived status and its kind."""

@@ -155,7 +155,7 @@ def with_outcome(plan: Plan, facts: Facts, outcome: "Outcome", env: Environment)
 def _why(action: str, outcome: "Outcome") -> str:
     more = f" ({outcome.reason})" if outcome.reason else ""
     if outcome.kind == "not_started":
-        return f"The {action} command could not be started: {outcome.reason or 'the system did not say why'}."
+        return f"Nothing of the {action} command ran: {outcome.reason or 'the system did not say why'}."
     if outcome.kind == "timed_out":
         return f"The {action} command was ended: {outcome.reason or 'it ran too long'}."
     if outcome.signal is not None:
