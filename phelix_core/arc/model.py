@@ -216,7 +216,7 @@ def hash_of(image: Mapping[str, object]) -> str:
     """`sha256:` over the compact JSON of `image`, its members in their order, in the escapes of the guide's tool."""
     from hashlib import sha256  # noqa: PLC0415 - most calls touch no plan
 
-    text = json.dumps(image, ensure_ascii=False, separators=(",", ":"), allow_nan=False).translate(_ESCAPED)
+    text = json.dumps(dict(image), ensure_ascii=False, separators=(",", ":"), allow_nan=False).translate(_ESCAPED)
     return f"sha256:{sha256(text.encode()).hexdigest()}"
 
 

@@ -36,6 +36,24 @@ def _plan(page: Page, plan: ShownPlan) -> None:
     asked = "" if plan.actor is None else f" by {plan.actor.type}"
     _field(page, "asked", shown(f"{_when(plan.created_at_ms, now_ms)}{asked}"))
     _field(page, "hash", shown(plan.plan_hash))
+    _preconditions(page, plan)
+    approved = plan.approval
+    when = "" if approved.approved_at_ms is None else f", given {_when(approved.approved_at_ms, now_ms)}"
+    _field(page, "approval", shown(f"{approved.state}{when}"))
+    for kind, ruling in plan.authorization.items():
+        role = "ok" if ruling.decision == "allow" else "warn"
+        _field(page, f"over {kind}", (shown(ruling.code), role), shown(f"  {ruling.reason}"))
+    if plan.operation is not None:
+        _field(page, "operation", shown(f"{plan.operation.operation_id} "), (shown(plan.operation.status), ""))
+    _next_of(page, plan)
+
+
+def _preconditions(page: Page, plan: ShownPlan) -> None:
+    """What the plan takes for granted, and whether it is so; of one that was executed that matters no more."""
+    if plan.operation is not None:
+        for fact in plan.preconditions:
+            _field(page, "precondition", shown(f"· {fact['type']} {fact['expected']}"))
+        return
     failed = {one.type: one for one in plan.applicability.failed_preconditions}
     for fact in plan.preconditions:
         kind, expected = str(fact["type"]), str(fact["expected"])
@@ -47,15 +65,6 @@ def _plan(page: Page, plan: ShownPlan) -> None:
         _field(page, "precondition", ("✗ ", "fail"), shown(f"{one.type} {one.expected}, now {one.actual}"))
     for missing in plan.applicability.missing_capabilities:
         _field(page, "capability", ("✗ ", "fail"), shown(f"{missing}: the application declares no such command"))
-    approved = plan.approval
-    when = "" if approved.approved_at_ms is None else f", given {_when(approved.approved_at_ms, now_ms)}"
-    _field(page, "approval", shown(f"{approved.state}{when}"))
-    for kind, ruling in plan.authorization.items():
-        role = "ok" if ruling.decision == "allow" else "warn"
-        _field(page, f"over {kind}", (shown(ruling.code), role), shown(f"  {ruling.reason}"))
-    if plan.operation is not None:
-        _field(page, "operation", shown(f"{plan.operation.operation_id} "), (shown(plan.operation.status), ""))
-    _next_of(page, plan)
 
 
 def _next_of(page: Page, plan: ShownPlan) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 from phelix_core import VERSION
 from phelix_core.checks import Surface
 from phelix_core.cli.options import Call, HelpAsked, parse, wants_json
-from phelix_core.cli.streams import Unheard, answering, let_go, require_streams
+from phelix_core.cli.streams import Answer, Unheard, answering, let_go, require_streams
 from phelix_core.commands.environment import Environment, open_environment
 from phelix_core.commands.faults import unforeseen
 from phelix_core.commands.registry import Effect, validate
@@ -23,7 +23,7 @@ from phelix_core.errors import FilesystemError, Interrupted, PhelixError
 from phelix_core.files import why
 from phelix_core.frozen import changed
 from phelix_core.redaction import redact
-from phelix_core.settings import load_settings
+from phelix_core.settings import Settings, load_settings
 
 PROGRAMS: Final = {
     "tui": "phelix_tui.app:main",
@@ -38,6 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; answers the exit status."""
     argv = list(sys.argv[1:] if argv is None else argv)
     require_streams()
+    Answer.is_begun = False
     try:
         return _answer(argv)
     except Unheard as unheard:
@@ -61,7 +62,8 @@ def _answer(argv: list[str]) -> int:
     except PhelixError as error:
         return _print(Envelope(error=error), as_json=wants_json(argv))
     except KeyboardInterrupt:
-        return _print(Envelope(error=Interrupted()), as_json=wants_json(argv))
+        given = Interrupted.exit_code if Answer.is_begun else None
+        return given or _print(Envelope(error=Interrupted()), as_json=wants_json(argv))
     except Unheard:
         raise
     except BrokenPipeError as gone:
@@ -80,7 +82,17 @@ def _called(call: Call) -> int:
         with answering():
             return status
     env = open_environment(settings, Surface.CLI, progress=_tell_progress if _is_watched() else None)
-    envelope = _executed(call, env) if call.command.executes else _run(call, env)
+    if not call.command.executes:
+        return _told(_run(call, env), call, settings)
+    from phelix_core.cli.interrupts import noted  # noqa: PLC0415 - nothing else takes its time
+
+    with noted() as interrupted:  # until the answer is out, which nothing else would tell how it ended
+        narrate = _narrate if _is_watched() else None
+        return _told(_run(call, changed(env, interrupted=interrupted, narrate=narrate)), call, settings)
+
+
+def _told(envelope: Envelope, call: Call, settings: Settings) -> int:
+    """Give the answer; answers the exit status."""
     if envelope.error is None and not call.json:
         from phelix_core.cli.render import print_result  # noqa: PLC0415 - a JSON answer needs no rendering
 
@@ -92,14 +104,6 @@ def _called(call: Call) -> int:
 
 def _run(call: Call, env: Environment) -> Envelope:
     return run(call.command, call.raw, env, dry_run=call.dry_run, expect_digest=call.expect_digest)
-
-
-def _executed(call: Call, env: Environment) -> Envelope:
-    """Run what executes: what it prints goes to a person at the terminal, and an interrupt ends it in good order."""
-    from phelix_core.cli.interrupts import noted  # noqa: PLC0415 - nothing else takes its time
-
-    with noted() as interrupted:
-        return _run(call, changed(env, interrupted=interrupted, narrate=_narrate if _is_watched() else None))
 
 
 def _narrate(line: str) -> None:

@@ -18,9 +18,16 @@ class Unheard(Exception):
         self.reason = reason
 
 
+class Answer:
+    """Whether this process has begun to give its answer: whatever comes then, there is no second one."""
+
+    is_begun = False
+
+
 @contextmanager
 def answering() -> Generator[None]:
     """Write to stdout inside; what it refuses is told apart from faults of the command."""
+    Answer.is_begun = True
     try:
         yield
         sys.stdout.flush()

@@ -169,7 +169,7 @@ class DemoArc:
     def _application(self, name: str) -> Application:
         """The application, its file written at its first use."""
         if name not in self._known:
-            words = " ".join(f"'{step}'" for step in _STEPS)
+            words = " ".join(f'"{step}"' for step in _STEPS)
             script = f'for step in {words}; do echo "$PHELIX_APPLICATION $0: $step"; sleep 1; done'
             text = _APPLICATION.format(name=name, before=BEFORE, current=CURRENT, next=NEXT, script=json.dumps(script))
             self._known[name] = decode_application(text.encode(), name)
