@@ -74,6 +74,8 @@ os._exit(127)
 class Execution:
     """What to run: `environ` is all that the command sees, `lock_fd` an `flock`ed descriptor, nothing at `log_path`.
 
+    Without a log what it prints is told and not kept; without a lock it holds none.
+
     A program without a slash is looked for on the PATH of `environ`, one with a slash from `folder`. Whoever made the
     lock lets go of it by closing the descriptor, never by unlocking: that would unlock it for the command too.
     """
@@ -82,8 +84,8 @@ class Execution:
     folder: str
     environ: Mapping[str, str]
     time_limit_s: int
-    log_path: str
-    lock_fd: int
+    log_path: str | None
+    lock_fd: int | None
 
 
 @frozen
@@ -166,7 +168,7 @@ def _order(ask: Execution) -> bytes:
 class _Run:
     """One process from the gate to its end; leaving it by an error ends its group."""
 
-    def __init__(self, lock_fd: int, log: OutputLog, clock: Clock) -> None:
+    def __init__(self, lock_fd: int | None, log: OutputLog, clock: Clock) -> None:
         self._log = log
         self._clock = clock
         self._is_open = True
@@ -183,7 +185,7 @@ class _Run:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                pass_fds=(lock_fd, go.fileno(), said.fileno()),
+                pass_fds=(*(() if lock_fd is None else (lock_fd,)), go.fileno(), said.fileno()),
                 start_new_session=True,
             )
             self._ours = ours.pop_all()

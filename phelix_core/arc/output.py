@@ -32,10 +32,12 @@ _GIVEN_UP: Final = "[REDACTED:text]"
 class OutputLog:
     """The log of one run at `path`, where nothing may be yet; `told` gets each line that goes there.
 
+    Without a path nothing is kept, and each line is told all the same.
+
     `size` is what the file holds and `printed` what came, in bytes; `fault` is why the file ends before the output.
     """
 
-    def __init__(self, path: str, told: Callable[[str], None] | None) -> None:
+    def __init__(self, path: str | None, told: Callable[[str], None] | None) -> None:
         self.size = 0
         self.printed = 0
         self.is_cut = False
@@ -44,7 +46,9 @@ class OutputLog:
         self._told = told
         self._lines = _Lines()
         self._room = LOG_CAP - len(CUT) - 1
-        self._file = os.open(path, _FLAGS, _FILE_MODE)
+        self._file = (
+            os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC) if path is None else os.open(path, _FLAGS, _FILE_MODE)
+        )
 
     def feed(self, data: bytes) -> None:
         """Take what was printed next; what `told` raises comes out here."""
@@ -63,7 +67,8 @@ class OutputLog:
                 self._keep(self._lines.end())
         finally:
             try:
-                os.fsync(self._file)
+                if self._path is not None:
+                    os.fsync(self._file)
             except OSError as error:
                 self.fault = self.fault or why(error)
             self._let_go()
@@ -71,8 +76,9 @@ class OutputLog:
     def discard(self) -> None:
         """Remove the file: nothing ran that could have printed."""
         self._let_go()
-        with suppress(OSError):
-            os.unlink(self._path)
+        if self._path is not None:
+            with suppress(OSError):
+                os.unlink(self._path)
 
     def _let_go(self) -> None:
         try:
