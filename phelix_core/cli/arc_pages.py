@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 from phelix_core.arc.approvals import Approval
 from phelix_core.cli.page import Page
 from phelix_core.clock import SystemClock
-from phelix_core.commands.arc.answers import OperationList, PlanList, ShownOperation, ShownPlan
+from phelix_core.commands.arc.answers import OperationList, PlanList, RulingTold, ShownOperation, ShownPlan
 from phelix_core.commands.arc.authorizing import ApprovalList, Checked, PolicyTold, Revoked
 from phelix_core.commands.arc.endings import Applied
 from phelix_core.strictjson import plain
@@ -40,10 +40,9 @@ def _plan(page: Page, plan: ShownPlan) -> None:
     approved = plan.approval
     when = "" if approved.approved_at_ms is None else f", given {_when(approved.approved_at_ms, now_ms)}"
     _field(page, "approval", shown(f"{approved.state}{when}"))
-    for kind, ruling in plan.authorization.items():
-        role = "ok" if ruling.decision == "allow" else "warn"
-        _field(page, f"over {kind}", (shown(ruling.code), role), shown(f"  {ruling.reason}"))
-    if plan.operation is not None:
+    if plan.operation is None:
+        _rulings(page, plan.authorization)
+    else:
         _field(page, "operation", shown(f"{plan.operation.operation_id} "), (shown(plan.operation.status), ""))
     _next_of(page, plan)
 
@@ -65,6 +64,12 @@ def _preconditions(page: Page, plan: ShownPlan) -> None:
         _field(page, "precondition", ("✗ ", "fail"), shown(f"{one.type} {one.expected}, now {one.actual}"))
     for missing in plan.applicability.missing_capabilities:
         _field(page, "capability", ("✗ ", "fail"), shown(f"{missing}: the application declares no such command"))
+
+
+def _rulings(page: Page, rulings: Mapping[str, RulingTold]) -> None:
+    for kind, ruling in rulings.items():
+        role = "ok" if ruling.decision == "allow" else "warn"
+        _field(page, f"over {kind}", (shown(ruling.code), role), shown(f"  {ruling.reason}"))
 
 
 def _next_of(page: Page, plan: ShownPlan) -> None:
@@ -160,9 +165,7 @@ def _checked(page: Page, told: Checked) -> None:
     _field(page, "mode", shown(told.mode))
     _field(page, "rule", "no rule decided" if told.rule_index < 0 else f"number {told.rule_index}, counted from 0")
     _field(page, "approval", shown(told.approval.state))
-    for kind, ruling in told.rulings.items():
-        role = "ok" if ruling.decision == "allow" else "warn"
-        _field(page, f"over {kind}", (shown(ruling.code), role), shown(f"  {ruling.reason}"))
+    _rulings(page, told.rulings)
     page.line("Nothing was executed, and nothing logged.")
 
 
