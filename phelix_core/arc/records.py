@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 
 from phelix_core.arc.model import MAX_PLAN_BYTES, PLAN_NAME, Plan, decode_plan, encode_plan
 from phelix_core.arc.operations import (
+    INDETERMINATE,
     OPERATION_NAME,
     Operation,
     decode_operation,
@@ -104,6 +105,18 @@ class ArcRecords:
             applier_alive=self._still_applies(operation, who.applier, boot),
             child_alive=False if who.child is None else self._still_runs(operation, who.child, boot),
         )
+
+    def told(self, operation: Operation) -> tuple[Operation, str]:
+        """The operation as it stands, with the status to tell; one that was withdrawn meanwhile is `NotFound`.
+
+        Whoever carried it out may have recorded the end and gone after it was read here, so one whose processes are
+        gone is read again: by then nobody is left to change it.
+        """
+        status = self.status_of(operation)
+        if status != INDETERMINATE:
+            return operation, status
+        again = self.operation(operation.id)
+        return again, self.status_of(again)
 
     def _still_applies(self, operation: Operation, applier: ProcessIdentity, boot: str) -> bool | None:
         """Whether its applier lives and is still at it: whoever applies holds the application's lock open all the time.

@@ -5,6 +5,7 @@ decisions; `apps/<name>/app.toml` is a person's. Reading changes nothing. A reco
 with its code, never a guess, and hides no other.
 """
 
+import os
 from typing import Final
 
 from phelix_core.arc.applications import (
@@ -51,6 +52,9 @@ _DECISIONS_LOCK: Final = "decisions.lock"
 _LEFTOVER_AGE_S: Final = 3_600
 LOG_TAIL_BYTES: Final = 256 << 10
 _MAX_LOG_BYTES: Final = 2 * MAX_DECISIONS * MAX_DECISION_BYTES
+
+Stamp = tuple[int, int, int]
+"""A file's mtime in nanoseconds, size and inode."""
 
 
 class ArcStore(ArcRecords):
@@ -213,11 +217,18 @@ class ArcStore(ArcRecords):
         whole = found[1 if begin else 0 :]
         return tuple((whole[:-1] if whole[-1:] == [""] else whole)[-lines:])
 
-    def withdraw_operation(self, operation_id: str) -> None:
-        """Take away an operation of which nothing has begun, so that its plan is as if it had not been applied."""
+    def withdraw_operation(self, operation_id: str) -> Operation | None:
+        """Take away an operation of which nothing has begun, so that its plan is as if it had not been applied.
+
+        One that was cancelled meanwhile stays, and is answered.
+        """
         name, lock = file_of(OPERATION_NAME, operation_id), f"{operation_id}.lock"
         with self._operations.locked(name, lock):
+            operation = self.operation(operation_id)
+            if operation.is_finished:
+                return operation
             self._operations.remove(name, lock)
+            return None
 
     def application_lock(self, name: str) -> int:
         """A descriptor that is locked for one application; `DeployLocked` tells who holds it where that is known.
@@ -242,6 +253,22 @@ class ArcStore(ArcRecords):
                 return operation
         return None
 
+    # Watching
+
+    def stamps(self, *, whole: bool) -> dict[str, Stamp]:
+        """Stamps by path, without opening a file: of the folders, the policy, and the applications' files.
+
+        Whatever our writers do changes one of them; with `whole` there are those of all records too, so that a file
+        which somebody wrote in place is noticed. What is absent has none.
+        """
+        folders = (self._plans, self._operations, self._authz, self._approvals, self._apps)
+        paths = [folder.path for folder in folders] + [f"{self._authz.path}/{_POLICY}"]
+        paths += [f"{self._apps.path}/{name}/{APPLICATION_FILE}" for name in sorted(self._apps.names())]
+        found = {path: stamp for path in paths if (stamp := _stamp_of(path)) is not None}
+        for folder in folders[:4] if whole else ():
+            found |= {f"{folder.path}/{name}": stamp for name, stamp in folder.stamps()}
+        return found
+
     # Care
 
     def lax_modes(self) -> list[str]:
@@ -259,6 +286,14 @@ class ArcStore(ArcRecords):
 
     def _folders(self) -> tuple[Folder, ...]:
         return self._plans, self._operations, self._locks, self._authz, self._approvals
+
+
+def _stamp_of(path: str) -> Stamp | None:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _locked(name: str, holder: Operation | None) -> DeployLocked:

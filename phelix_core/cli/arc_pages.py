@@ -9,7 +9,9 @@ from phelix_core.cli.page import Page
 from phelix_core.clock import SystemClock
 from phelix_core.commands.arc.answers import OperationList, PlanList, RulingTold, ShownOperation, ShownPlan
 from phelix_core.commands.arc.authorizing import ApprovalList, Checked, PolicyTold, Revoked
+from phelix_core.commands.arc.context import Situation
 from phelix_core.commands.arc.endings import Applied
+from phelix_core.frozen import members_of
 from phelix_core.strictjson import plain
 from phelix_core.text import SafeStr
 from phelix_core.views.moments import long_span, moment, span
@@ -274,27 +276,53 @@ def _told(page: Page, result: object) -> None:
     _members(page, cast("dict[str, Any]", plain(result)), "")
 
 
+def _situation(page: Page, result: Situation) -> None:
+    """All topics, each under its name."""
+    for name, _ in members_of(Situation):
+        topic: object = getattr(result, name)
+        if topic is None or isinstance(topic, bool):
+            continue
+        page.line((name.upper(), "bold"))
+        draw: Callable[[Page, Any], None] = ARC_PAGES.get(topic.__class__, _told)
+        draw(page, topic)
+        page.line("")
+
+
 def _members(page: Page, members: Mapping[str, Any], indent: str) -> None:
     for name, value in members.items():
         _member(page, name, value, indent)
 
 
 def _member(page: Page, name: str, value: object, indent: str) -> None:
-    label = (f"{indent}{name.replace('_', ' '):<{_WIDTH}}", "bold")
+    told = name.removesuffix("_at_ms").removesuffix("_seconds").replace("_", " ")
+    label = (f"{indent}{told:<{_WIDTH}}", "bold")
+    items = cast("list[Any]", value) if isinstance(value, list) else []
     if isinstance(value, Mapping):
         page.line(label)
         _members(page, cast("Mapping[str, Any]", value), f"{indent}  ")
-    elif isinstance(value, list):
-        items = cast("list[object]", value)
-        page.line(label, " " if items else " none")
-        for item in items:
-            if isinstance(item, Mapping):
-                pairs = cast("Mapping[str, object]", item).items()
-                page.line(f"{indent}  ", shown(", ".join(f"{key} {_word(one)}" for key, one in pairs)), hang=4)
-            else:
-                page.line(f"{indent}  ", shown(_word(item)), hang=4)
+    elif items and isinstance(items[0], Mapping):
+        page.line(label)
+        _rows(page, cast("list[Mapping[str, object]]", items))
+    elif items and name == "command":
+        page.line(label, " ", shown(shlex.join(items)), hang=_WIDTH + 1)
+    elif items and name == "lines":
+        page.line(label)
+        for line in items:
+            page.line("  ", shown(line))
     else:
-        page.line(label, " ", _moment_or(name, value), hang=_WIDTH + 1)
+        unit = " s" if name.endswith("_seconds") else ""
+        page.line(label, " ", _moment_or(name, cast("object", value)), unit, hang=_WIDTH + 1)
+
+
+def _rows(page: Page, rows: Sequence[Mapping[str, object]]) -> None:
+    """Items that are alike as a table; what only some have is told too."""
+    if "schema_version" in rows[0]:  # records: those that have a table of their own come with one
+        for row in rows:
+            page.line("  ", shown(", ".join(f"{key} {_word(one)}" for key, one in row.items())), hang=4)
+        return
+    titles = list(dict.fromkeys(key for row in rows for key in row))
+    cells = [[(shown(_word(row.get(title))), "") for title in titles] for row in rows]
+    page.table([title.replace("_", " ").upper() for title in titles], cells, flexible=len(titles) - 1)
 
 
 def _moment_or(name: str, value: object) -> SafeStr:
@@ -309,7 +337,7 @@ def _word(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
-        return " ".join(map(str, cast("list[object]", value))) or "none"
+        return ", ".join(map(str, cast("list[object]", value))) or "none"
     return str(value)
 
 
@@ -323,6 +351,7 @@ ARC_PAGES: Final[dict[type, Callable[[Page, Any], None]]] = {
     ApprovalList: _approvals,
     ShownOperation: _operation,
     OperationList: _operations,
+    Situation: _situation,
 }
 
 

@@ -22,18 +22,18 @@ class ArcReferences:
     def _executed(self, plan_id: str) -> str | None:
         """The derived status of a plan's execution; None where there is none that can be read."""
         try:
-            return self._arc.status_of(self._arc.operation(operation_id_of(plan_id)))
+            return self._arc.told(self._arc.operation(operation_id_of(plan_id)))[1]
         except PhelixError:
             return None
 
     def operation(self, operation_id: str) -> Fact:
         """An operation's derived status and its kind."""
         operation = self._arc.operation(operation_id)
-        return Fact(self._arc.status_of(operation), operation.kind)
+        return Fact(self._arc.told(operation)[1], operation.kind)
 
     def deployments(self, wanted: frozenset[str]) -> Mapping[str, Fact]:
         """The status of the newest operation that names each deployment."""
         return {
-            deployment: Fact(self._arc.status_of(operation), f"operation {operation.id}")
+            deployment: Fact(self._arc.told(operation)[1], f"operation {operation.id}")
             for deployment, operation in self._arc.correlated(wanted).items()
         }

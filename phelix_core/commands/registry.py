@@ -68,6 +68,8 @@ CATALOGUE: Mapping[str, str] = {
     "operation status": "phelix_core.commands.arc.operating:show_operation",
     "operation list": "phelix_core.commands.arc.operating:list_operations",
     "operation cancel": "phelix_core.commands.arc.operating:cancel_operation",
+    "inspect": "phelix_core.commands.arc.inspecting:inspect",
+    "context": "phelix_core.commands.arc.context:show_context",
     "view save": "phelix_core.commands.saved_views:save_view",
     "view list": "phelix_core.commands.saved_views:list_views",
     "view show": "phelix_core.commands.saved_views:show_view",
@@ -85,6 +87,8 @@ CATALOGUE: Mapping[str, str] = {
 
 READ_MODELS: Mapping[str, str] = {
     "queue board": "phelix_core.commands.queue.board:board",
+    "arc board": "phelix_core.commands.arc.board:arc_board",
+    "arc log": "phelix_core.commands.arc.board:read_log",
 }
 """Commands that a live view within this process asks: no other surface carries, lists or completes them."""
 

@@ -9,14 +9,13 @@ import json
 import subprocess
 import sys
 import threading
-import time
 from typing import Any, Final, cast
 
 from phelix_core import errors
 from phelix_core.arc.operations import PENDING, operation_id_of
 from phelix_core.commands.arc.endings import Applied
 from phelix_core.commands.environment import Environment
-from phelix_core.errors import NotFound, OutcomeUnknown, PhelixError, Unavailable
+from phelix_core.errors import OutcomeUnknown, PhelixError, Unavailable
 from phelix_core.files import why
 
 _PATIENCE_S: Final = 30.0
@@ -47,27 +46,30 @@ def begun_apart(env: Environment, plan_id: str, expect_digest: str | None) -> Ap
     threading.Thread(target=hear, name="apply", daemon=True).start()
     deadline = env.clock.monotonic() + _PATIENCE_S
     while not heard.is_set():
-        running = _running(env, plan_id)
+        running = _running(env, plan_id, process.pid)
         if running is not None:
             return running
         if env.clock.monotonic() > deadline:
             raise OutcomeUnknown(
                 "The apply was started and has not said anything yet.", hint=f"Look again: phelix plan show {plan_id}"
             )
-        time.sleep(_LOOK_S)
+        env.clock.sleep(_LOOK_S)
     return _told(answer[0])
 
 
 _START: Final = "import sys; from phelix_core.cli import start; sys.exit(start())"
 
 
-def _running(env: Environment, plan_id: str) -> Applied | None:
-    """What can be told of an apply whose operation runs; None before that, and once it has ended."""
+def _running(env: Environment, plan_id: str, applier: int) -> Applied | None:
+    """What can be told of an apply whose operation runs; None before that, and once it has ended.
+
+    One that somebody else carries out, or carried out until it died, is not it.
+    """
     try:
         operation = env.arc.operation(operation_id_of(plan_id))
-    except (NotFound, PhelixError):
+    except PhelixError:
         return None
-    if operation.status == PENDING or operation.is_finished:
+    if operation.status == PENDING or operation.is_finished or operation.pid != applier:
         return None
     return Applied(
         plan_id=plan_id,

@@ -9,8 +9,7 @@ be recorded the answer is `OUTCOME_UNKNOWN`. Whoever applies the plan again gets
 
 import os
 import shlex
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -26,7 +25,7 @@ from phelix_core.arc.operations import (
     verified,
     with_child,
 )
-from phelix_core.checks import Surface
+from phelix_core.checks import MAX_INTEGER, Surface
 from phelix_core.commands.arc.endings import Applied, answer_of, answer_of_foreign, require_over, with_outcome
 from phelix_core.commands.arc.fields import PlanId
 from phelix_core.commands.arc.reading import ArcReading
@@ -34,12 +33,10 @@ from phelix_core.commands.environment import Environment
 from phelix_core.commands.registry import Effect, command
 from phelix_core.errors import (
     AlreadyExists,
-    FilesystemError,
     Interrupted,
     NotFound,
     OutcomeUnknown,
     PhelixError,
-    StoreBusy,
     Unavailable,
 )
 from phelix_core.frozen import changed, frozen
@@ -76,12 +73,17 @@ def apply_plan(request: ApplyPlan, env: Environment) -> "Applying":
 
 @frozen
 class Passage:
-    """What stands behind the gates: the plan, true of its application now, and what was ruled about it."""
+    """What stands behind the gates: the plan, true of its application now, and what was ruled about it.
+
+    `not_before_ms` follows all that is on record of the application: a clock that was set back must not put what is
+    executed now before what was executed earlier, or the older version would pass for the current one.
+    """
 
     plan: Plan
     application: Application
     facts: Facts
     ruling: Ruling
+    not_before_ms: int
 
 
 class Applying:
@@ -109,15 +111,21 @@ class Applying:
         if application is None:  # a plan that presupposes nothing, not even its application
             raise NotFound(f"There is no application {plan.action.application}. Nothing was executed.")
         ruling = authorize(reading.policy, self._asker, plan, reading.approval(plan.plan_id))
-        return Passage(plan=plan, application=application, facts=facts, ruling=ruling)
+        return Passage(
+            plan=plan,
+            application=application,
+            facts=facts,
+            ruling=ruling,
+            not_before_ms=_after(one for one in reading.operations if one.app == application.name),
+        )
 
     def _answered(self, plan: Plan, reading: ArcReading) -> Applied | None:
         """The answer of the execution that there was; None if there was none. Raises where it failed or goes on."""
         try:
-            operation = self._arc.operation(operation_id_of(plan.plan_id))
+            operation, status = self._arc.told(self._arc.operation(operation_id_of(plan.plan_id)))
         except NotFound:
             return answer_of_foreign(plan, reading)
-        require_over(operation, plan, self._arc.status_of(operation))
+        require_over(operation, plan, status)
         return answer_of(operation, self._arc, already=True)
 
     def plan(self) -> "WritePlan":
@@ -196,10 +204,13 @@ class Applying:
         self._decided(found, decision_id)
         lock = self._arc.application_lock(found.application.name)
         try:
+            ruled = found.ruling
             found = self._look()  # another apply may have ended between the first look and the lock
             if isinstance(found, Applied):
                 return found
-            require_allowed(found.ruling, found.plan)
+            if found.ruling != ruled:  # or a policy been written, or an approval revoked
+                decision_id = f"azd_{self._env.mint()}"
+                self._decided(found, decision_id)
             return self._execute(found, decision_id, lock)
         finally:
             os.close(lock)  # and never unlocked: a command that outlives us holds on
@@ -231,7 +242,7 @@ class Applying:
             deployment_id=f"dep-{mint()}{mint()[:8]}",
             authz_decision_id=decision_id,
             approval_id=passage.ruling.approval_id,
-            at_ms=self._env.clock.now_ms(),
+            at_ms=max(self._env.clock.now_ms(), passage.not_before_ms),
         )
         if self._env.interrupted():
             raise Interrupted("Interrupted before anything was executed.")
@@ -285,16 +296,15 @@ class Applying:
 
     def _unbegun(self, operation_id: str, fault: BaseException) -> None:
         """Raise why nothing has begun: cancelled before it could, or a fault, which consumes nothing."""
-        with suppress(PhelixError):
-            now = self._arc.operation(operation_id)
-            if now.is_finished:
-                answer_of(now, self._arc, already=False)
-        self._withdraw(operation_id)
+        cancelled = self._withdraw(operation_id)
+        if cancelled is not None:
+            answer_of(cancelled, self._arc, already=False)
         raise fault
 
-    def _withdraw(self, operation_id: str) -> None:
+    def _withdraw(self, operation_id: str) -> Operation | None:
         with suppress(PhelixError):
-            self._arc.withdraw_operation(operation_id)
+            return self._arc.withdraw_operation(operation_id)
+        return None
 
     def _execution(self, passage: Passage, operation_id: str, lock: int) -> "Execution":
         from phelix_core.arc.executor import Execution  # noqa: PLC0415 - nothing else executes
@@ -322,7 +332,7 @@ class Applying:
         for tried in range(_TRIES):
             try:
                 return self._arc.update_operation(operation_id, change)
-            except (FilesystemError, StoreBusy, OutcomeUnknown) as error:
+            except PhelixError as error:
                 if tried == _TRIES - 1:
                     told = {"kind": outcome.kind, "exit_code": outcome.exit_code, "signal": outcome.signal}
                     raise OutcomeUnknown(
@@ -331,7 +341,7 @@ class Applying:
                         details={"operation_id": operation_id, **told},
                         operation_id=operation_id,
                     ) from None
-                time.sleep(_PAUSE_S)
+                self._env.clock.sleep(_PAUSE_S)
         raise AssertionError
 
     def _verified(self, operation: Operation, passage: Passage) -> Operation:
@@ -354,6 +364,11 @@ class Applying:
             return self._arc.update_operation(operation.id, lambda now: verified(now, plain(health), at_ms))
         except PhelixError:  # what succeeded has succeeded; the record keeps silent about its health
             return verified(operation, plain(health), at_ms)
+
+
+def _after(operations: Iterable[Operation]) -> int:
+    """A moment later than all that operations tell."""
+    return min(max((one.updated_at_ms + 1 for one in operations), default=0), MAX_INTEGER)
 
 
 def _argv(plan: Plan) -> tuple[str, ...]:

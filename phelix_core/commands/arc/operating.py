@@ -5,8 +5,7 @@ often; looking changes nothing. Source: arc page; upstream sessions page, sectio
 """
 
 import os
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from signal import SIGKILL, SIGTERM
 from typing import TYPE_CHECKING, Annotated, Final
@@ -21,6 +20,7 @@ from phelix_core.arc.operations import (
     cancel_asked,
     finished,
 )
+from phelix_core.arc.store import ArcStore
 from phelix_core.checks import Help, at_least, one_of
 from phelix_core.commands.arc.answers import OperationList, ShownOperation
 from phelix_core.commands.arc.fields import (
@@ -33,7 +33,14 @@ from phelix_core.commands.arc.fields import (
 )
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.registry import Effect, command
-from phelix_core.errors import Cancelled, InvalidArgument, OutcomeUnknown, SessionConflict
+from phelix_core.errors import (
+    Cancelled,
+    InvalidArgument,
+    NotFound,
+    OutcomeUnknown,
+    SessionConflict,
+    Unavailable,
+)
 from phelix_core.frozen import frozen
 from phelix_core.processes import is_alive
 from phelix_core.strictjson import plain
@@ -77,27 +84,37 @@ class CancelOperation:
 @command("operation status", effect=Effect.READ)
 def show_operation(request: ShowOperation, env: Environment) -> ShownOperation:
     """Read one operation."""
-    operation = env.arc.operation(request.operation_id)
+    operation, status = env.arc.told(env.arc.operation(request.operation_id))
     log = env.arc.log_tail(operation.id, request.log_lines) if request.log_lines else None
-    return ShownOperation(operation=operation, status=env.arc.status_of(operation), log=log)
+    return ShownOperation(operation=operation, status=status, log=log)
 
 
 @command("operation list", effect=Effect.READ)
 def list_operations(request: ListOperations, env: Environment) -> OperationList:
     """Read the newest operations."""
     limit = limit_for(request.limit, env.surface)
-    arc = env.arc
-    found, unreadable = arc.operations()
+    found, unreadable = env.arc.operations()
     wanted = [one for one in found if request.app in (None, one.app)]
-    if request.status is not None:
-        wanted = [one for one in wanted if arc.status_of(one) == request.status]
-    rows = tuple(ShownOperation(operation=one, status=arc.status_of(one)) for one in wanted[:limit])
+    if request.status is None:
+        rows = list(_shown(wanted[:limit], env.arc))
+        is_whole = limit is None or len(wanted) <= limit
+    else:
+        shown = [one for one in _shown(wanted, env.arc) if one.status == request.status]
+        rows, is_whole = shown[:limit], limit is None or len(shown) <= limit
     return OperationList(
-        operations=rows,
+        operations=tuple(rows),
         count=len(rows),
-        truncated=len(rows) < len(wanted),
+        truncated=not is_whole,
         unreadable=tuple(UnreadableRecord(file=bad.file, code=bad.code) for bad in unreadable),
     )
+
+
+def _shown(operations: list[Operation], arc: ArcStore) -> Iterator[ShownOperation]:
+    """Operations with the status to tell; one that was withdrawn meanwhile is left out."""
+    for one in operations:
+        with suppress(NotFound):
+            operation, status = arc.told(one)
+            yield ShownOperation(operation=operation, status=status)
 
 
 @command(
@@ -166,13 +183,13 @@ class Cancelling:
             from phelix_core.commands.preview import require_digest  # noqa: PLC0415 - previews only
 
             require_digest(expect_digest, self._describe(operation).digest)
-        clock, via = self._env.clock, self._env.surface.value
-        operation = self._asked(operation, via)
+        operation = self._asked(operation, self._env.surface.value)
         if not operation.is_finished:
-            self._end(operation)
+            was_ended = self._end(operation)
             self._wait(operation.id, lambda now: now.is_finished or self._is_left_alone(now), _RECORD_S)
-            operation = self._arc.update_operation(operation.id, lambda now: _ended(now, clock.now_ms()))
-        return ShownOperation(operation=operation, status=self._arc.status_of(operation))
+            operation = self._seen_to(operation.id, was_ended=was_ended)
+        _require_cancelled(operation)
+        return ShownOperation(operation=operation, status=operation.status)
 
     def _asked(self, seen: Operation, via: str) -> Operation:
         """The operation with the wish on it, so that whoever applies it records `cancelled` and not a failure."""
@@ -184,21 +201,17 @@ class Cancelling:
             asked = cancel_asked(now, at_ms, via)
             return _ended(asked, at_ms) if now.status == PENDING else asked
 
-        asked = self._arc.update_operation(seen.id, ask)
-        if asked.is_finished and asked.status != CANCELLED:
-            raise SessionConflict(
-                f"The operation {asked.id} has {asked.status} meanwhile; nothing was cancelled.",
-                details={"operation_id": asked.id, "status": asked.status},
-                operation_id=asked.id,
-            )
-        return asked
+        return self._arc.update_operation(seen.id, ask)
 
-    def _end(self, operation: Operation) -> None:
-        """Ask the command's group to end, and end it where it does not."""
-        for number, patience_s in ((SIGTERM, _GRACE_S), (SIGKILL, _GRACE_S)):
+    def _end(self, operation: Operation) -> bool:
+        """Ask the command's group to end, and end it where it does not; whether it ended by that."""
+        was_signalled = False
+        for number in (SIGTERM, SIGKILL):
             if not self._signalled(operation.id, number):
-                return
-            self._wait(operation.id, lambda now: not self._lives(now), patience_s)
+                break
+            was_signalled = True
+            self._wait(operation.id, lambda now: not self._lives(now), _GRACE_S)
+        return was_signalled and self._is_gone(operation)
 
     def _signalled(self, operation_id: str, number: int) -> bool:
         """Send a signal to the group, once it is certain whose it is; whether there was anybody to send it to."""
@@ -206,9 +219,33 @@ class Cancelling:
         child = operation.process.child if operation.process else None
         if child is None or operation.is_finished or not self._lives(operation):
             return False
-        with suppress(ProcessLookupError, PermissionError):
+        try:
             os.killpg(child.pid, number)
+        except (ProcessLookupError, PermissionError):
+            return False
         return True
+
+    def _seen_to(self, operation_id: str, *, was_ended: bool) -> Operation:
+        """The operation with its end: as whoever applied it recorded it, or cancelled if it was ended from here."""
+        operation, at_ms = self._arc.operation(operation_id), self._env.clock.now_ms()
+        if operation.is_finished:
+            return operation
+        if was_ended:
+            return self._arc.update_operation(operation_id, lambda now: _ended(now, at_ms))
+        details = {"operation_id": operation_id}
+        if self._is_gone(operation):
+            raise OutcomeUnknown(
+                "The command had ended before it could be asked to, and how it ended is not recorded.",
+                hint="Look at the application itself: phelix inspect health.",
+                details=details,
+                operation_id=operation_id,
+            )
+        raise Unavailable(
+            "The command could not be ended from here, and may still run; that its end was asked for is recorded.",
+            hint=f"phelix operation status {operation_id}",
+            details=details,
+            operation_id=operation_id,
+        )
 
     def _lives(self, operation: Operation) -> bool:
         """Whether the command or a part of it certainly runs: what cannot be told is signalled by nobody."""
@@ -218,6 +255,13 @@ class Cancelling:
             return False
         return is_alive(child, boot) is True or self._arc.has_left_running(operation, child)
 
+    def _is_gone(self, operation: Operation) -> bool:
+        """Whether the command and all of its group have certainly ended."""
+        child = operation.process.child if operation.process else None
+        if child is None or is_alive(child, self._env.clock.boot()) is not False:
+            return False
+        return not self._arc.has_left_running(operation, child)
+
     def _is_left_alone(self, operation: Operation) -> bool:
         """Whether nobody is there any more to record the end."""
         return self._arc.status_of(operation) == INDETERMINATE
@@ -225,7 +269,17 @@ class Cancelling:
     def _wait(self, operation_id: str, until: Callable[[Operation], bool], patience_s: float) -> None:
         deadline = self._env.clock.monotonic() + patience_s
         while not until(self._arc.operation(operation_id)) and self._env.clock.monotonic() < deadline:
-            time.sleep(_LOOK_S)
+            self._env.clock.sleep(_LOOK_S)
+
+
+def _require_cancelled(operation: Operation) -> None:
+    """Refuse to tell an operation as cancelled that ended by itself."""
+    if operation.status != CANCELLED:
+        raise SessionConflict(
+            f"The operation {operation.id} has {operation.status} meanwhile; nothing was cancelled.",
+            details={"operation_id": operation.id, "status": operation.status},
+            operation_id=operation.id,
+        )
 
 
 def _ended(now: Operation, at_ms: int) -> Operation:

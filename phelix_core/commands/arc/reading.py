@@ -1,5 +1,6 @@
 """The arc as it is now, each kind of record read once however much is asked of it."""
 
+from contextlib import suppress
 from functools import cached_property
 
 from phelix_core.arc.applicability import UNUSABLE, Facts, applicability_of, facts_of
@@ -9,6 +10,7 @@ from phelix_core.arc.operations import Operation, operation_id_of
 from phelix_core.arc.records import Unreadable
 from phelix_core.arc.standing import Execution, FiledApproval, FiledPolicy, Standing, standing_of
 from phelix_core.checks import CheckFailed
+from phelix_core.commands.arc.answers import ShownOperation
 from phelix_core.commands.environment import Environment
 from phelix_core.errors import (
     ApprovalInvalid,
@@ -42,6 +44,18 @@ class ArcReading:
     def unreadable_operations(self) -> list[Unreadable]:
         """Files of operations that are none."""
         return self._operations[1]
+
+    @cached_property
+    def _shown(self) -> dict[str, ShownOperation]:
+        return {}
+
+    def shown(self, operation: Operation) -> ShownOperation:
+        """An operation with the status to tell, looked at once; one that was withdrawn meanwhile is as it was read."""
+        if operation.id not in self._shown:
+            with suppress(NotFound):
+                record, status = self.store.told(operation)
+                self._shown[operation.id] = ShownOperation(operation=record, status=status)
+        return self._shown.get(operation.id) or ShownOperation(operation=operation, status=operation.status)
 
     @cached_property
     def policy(self) -> FiledPolicy:
@@ -79,14 +93,14 @@ class ArcReading:
         noted = plan.correlation.operation_id if plan.correlation else None
         operation_id = noted or operation_id_of(plan.plan_id)
         try:
-            operation = self.store.operation(operation_id)
+            operation, status = self.store.told(self.store.operation(operation_id))
         except NotFound:
             return Execution(operation_id=operation_id)
         except PhelixError as error:
             return Execution(operation_id=operation_id, status=error.code)
         except CheckFailed:  # what the plan notes is no id of an operation
             return Execution(operation_id=operation_id, status=OperationCorrupt.code)
-        return Execution(operation_id=operation_id, operation=operation, status=self.store.status_of(operation))
+        return Execution(operation_id=operation_id, operation=operation, status=status)
 
     def standing(self, plan: Plan) -> Standing:
         """Where a plan stands now."""

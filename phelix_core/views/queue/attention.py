@@ -1,4 +1,4 @@
-"""What needs a person: one row a cause, of sessions and of the queue, the most pressing first.
+"""What needs a person: one row a cause, of sessions, of the queue and of plans, the most pressing first.
 
 Source: console page, section 2 (Attention).
 """
@@ -20,22 +20,29 @@ from phelix_core.views.shown import shown
 
 CAUSES: Final[Mapping[str, State]] = {
     "queue": State("⚠", "queue unreadable", "unread", 0),
+    "plans": State("⚠", "plans unreadable", "unread", 0),
+    "policy": State("⚠", "policy unusable", "error", 0),
     "claims": State("■", "claims BLOCKED", "error", 0),
     "recovery": State("⚠", "needs_recovery", "error", 1),
-    "lease": State("▲", "stale lease", "stale", 2),
-    "gone": State("◌", "holder gone", "stale", 3),
-    "lease-clock": State("?", "lease clock?", "stale", 4),
-    "crash": State("✗", "crash_loop", "failed", 5),
-    "milestone": State("✗", "milestone failed", "failed", 6),
-    "record": State("⚠", "unreadable", "unread", 7),
-    "session": State("▲", "stale session", "stale", 8),
-    "session-clock": State("?", "session clock?", "stale", 9),
+    "operation": State("?", "indeterminate", "error", 2),
+    "approval": State("◆", "plan waits", "warning", 3),
+    "lease": State("▲", "stale lease", "stale", 4),
+    "gone": State("◌", "holder gone", "stale", 5),
+    "lease-clock": State("?", "lease clock?", "stale", 6),
+    "crash": State("✗", "crash_loop", "failed", 7),
+    "milestone": State("✗", "milestone failed", "failed", 8),
+    "file": State("⚠", "plan unreadable", "unread", 9),
+    "record": State("⚠", "unreadable", "unread", 9),
+    "session": State("▲", "stale session", "stale", 10),
+    "session-clock": State("?", "session clock?", "stale", 11),
 }
 
 ISSUE: Final = "issue"
 SESSION: Final = "session"
 QUEUE: Final = "queue"
-"""What a cause opens."""
+PLAN: Final = "plan"
+PLANS: Final = "plans"
+"""What a cause opens: the room of one thing, or of all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
