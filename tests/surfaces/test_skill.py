@@ -21,7 +21,7 @@ from phelix_core.commands.skill import HOSTS, skill_text
 from phelix_core.errors import PhelixError
 from phelix_core.lifecycle.actions import ACTIONS
 from phelix_core.mcp.lifecycle import TOOLS, lifecycle_tools
-from phelix_core.mcp.sessions import session_tools
+from phelix_core.mcp.sessions import tools
 from phelix_core.queue.transitions import CLOSE_STATUSES
 from phelix_core.settings import Settings
 from phelix_core.strictjson import plain
@@ -49,6 +49,21 @@ def quoted(cell: str) -> list[str]:
 
 
 # What it shows runs
+
+APPLICATION = """\
+name = "billing"
+version = "3.0.0"
+versions = ["3.0.0", "3.1.0"]
+
+[deploy]
+command = ["echo", "deploying {version}"]
+
+[rollback]
+command = ["echo", "back to {version}"]
+
+[health]
+command = ["true"]
+"""
 
 
 class Shell:
@@ -86,6 +101,10 @@ class Shell:
     def learn(self, answer: Any) -> None:
         self.answers.append(answer)
         result = answer.get("result", {})
+        if "operation_id" in answer:
+            self.known["OP"] = answer["operation_id"]
+        if "plan_hash" in result:
+            self.known["PLAN"] = result["plan_id"]
         held = answer.get("context") or result.get("context") or result
         for member, name in {"session_id": "SES", "leaseId": "LEASE", "issueId": "ISSUE"}.items():
             if member in held:
@@ -105,6 +124,9 @@ def documents(text: str) -> list[Any]:
 def test_every_command_line_that_it_shows_succeeds_in_its_order(phelix: Phelix, tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
+    declared = phelix.data_dir / "apps" / "billing" / "app.toml"
+    declared.parent.mkdir(parents=True)
+    declared.write_text(APPLICATION)
     shell = Shell(phelix.data_dir, work)
     for block in BLOCKS:
         shell.run(block)
@@ -116,7 +138,7 @@ def test_every_command_line_that_it_shows_succeeds_in_its_order(phelix: Phelix, 
     }
     assert [one["status"] for one in phelix("session", "list", "--app", "billing", "--json").result["sessions"]].count(
         "completed"
-    ) == 3
+    ) == 4
     told = json.dumps(shell.answers)
     for member in ("issueTask", "claimMode", "nextBestAction", "leaseExpiresAt", "effectId", "mem0", "advanced"):
         assert f"`{member}`" in PROSE
@@ -178,9 +200,9 @@ def test_every_action_and_tool_that_it_names_exists_and_means_the_same_command()
     assert set(re.findall(r"\bharness_[a-z]+", TEXT)) <= TOOLS.keys()
 
 
-def test_it_names_exactly_the_session_tools_that_are_served(tmp_path: Path) -> None:
-    served = {tool.name for tool in session_tools(Settings(data_dir=str(tmp_path)))}
-    assert set(re.findall(r"\bphelix_session_[a-z]+", TEXT)) == served
+def test_it_names_exactly_the_tools_that_are_served_for_sessions_and_plans(tmp_path: Path) -> None:
+    served = {tool.name for tool in tools(Settings(data_dir=str(tmp_path)))}
+    assert set(re.findall(r"\bphelix_[a-z_]+", TEXT)) == served
 
 
 def test_every_code_has_a_row_that_says_rightly_whether_to_retry() -> None:
@@ -238,7 +260,7 @@ def test_over_mcp_reports_are_handed_in_as_it_says(tmp_path: Path) -> None:
 
 def test_it_is_short_ascii_and_begins_as_hosts_want_it() -> None:
     assert TEXT.isascii()
-    assert len(TEXT.splitlines()) < 205
+    assert len(TEXT.splitlines()) < 245
     [front] = re.findall(r"\A---\n(.*?)\n---\n\n# ", TEXT, re.DOTALL)
     members = dict(line.split(": ", 1) for line in front.splitlines())
     assert members.keys() == {"name", "description"}
