@@ -21,7 +21,7 @@ from phelix_core.commands.skill import HOSTS, skill_text
 from phelix_core.errors import PhelixError
 from phelix_core.lifecycle.actions import ACTIONS
 from phelix_core.mcp.lifecycle import TOOLS, lifecycle_tools
-from phelix_core.mcp.sessions import tools
+from phelix_core.mcp.sessions import tools as served_tools
 from phelix_core.queue.transitions import CLOSE_STATUSES
 from phelix_core.settings import Settings
 from phelix_core.strictjson import plain
@@ -201,7 +201,7 @@ def test_every_action_and_tool_that_it_names_exists_and_means_the_same_command()
 
 
 def test_it_names_exactly_the_tools_that_are_served_for_sessions_and_plans(tmp_path: Path) -> None:
-    served = {tool.name for tool in tools(Settings(data_dir=str(tmp_path)))}
+    served = {tool.name for tool in served_tools(Settings(data_dir=str(tmp_path)))}
     assert set(re.findall(r"\bphelix_[a-z_]+", TEXT)) == served
 
 
