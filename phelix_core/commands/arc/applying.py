@@ -271,13 +271,16 @@ class Applying:
             at_ms = self._env.clock.now_ms()
             self._arc.update_operation(operation_id, lambda now: with_child(begun(now, at_ms), child, at_ms))
             has_begun = True
+            if told is not None:
+                told(f"{plan.action.type} {plan.action.application} {plan.inputs[VERSION_INPUT]} (Ctrl-C cancels it)")
 
+        plan, told = passage.plan, _quietly(self._env.narrate)
         try:
             outcome = run_command(
                 self._execution(passage, operation_id, lock),
                 clock=self._env.clock,
                 begun=begin,
-                told=_quietly(self._env.narrate),
+                told=told,
                 cancelled=self._env.interrupted,
             )
         except BaseException as fault:
