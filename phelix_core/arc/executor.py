@@ -19,7 +19,7 @@ from io import FileIO
 from signal import SIGKILL, SIGTERM
 from typing import Final, Literal
 
-from phelix_core.arc.output import OutputLog
+from phelix_core.arc.output import OutputEnd, OutputLog
 from phelix_core.clock import Clock
 from phelix_core.files import why
 from phelix_core.frozen import frozen
@@ -74,7 +74,8 @@ os._exit(127)
 class Execution:
     """What to run: `environ` is all that the command sees, `lock_fd` an `flock`ed descriptor, nothing at `log_path`.
 
-    Without a log what it prints is told and not kept; without a lock it holds none.
+    Without a log nothing of what it prints is kept, and its last line is told after its end; without a lock it holds
+    none.
 
     A program without a slash is looked for on the PATH of `environ`, one with a slash from `folder`. Whoever made the
     lock lets go of it by closing the descriptor, never by unlocking: that would unlock it for the command too.
@@ -123,7 +124,7 @@ def run_command(
     except ValueError as refused:
         return _not_started(str(refused))
     try:
-        log = OutputLog(ask.log_path, told)
+        log = OutputEnd(told) if ask.log_path is None else OutputLog(ask.log_path, told)
     except OSError as error:
         return _not_started(f"the log cannot be made: {why(error)}")
     try:
@@ -168,7 +169,7 @@ def _order(ask: Execution) -> bytes:
 class _Run:
     """One process from the gate to its end; leaving it by an error ends its group."""
 
-    def __init__(self, lock_fd: int | None, log: OutputLog, clock: Clock) -> None:
+    def __init__(self, lock_fd: int | None, log: OutputLog | OutputEnd, clock: Clock) -> None:
         self._log = log
         self._clock = clock
         self._is_open = True

@@ -7,13 +7,17 @@ slowly the other side talks. Source: arc page, health.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from phelix_core.arc.applications import HealthCheck
 from phelix_core.clock import Clock
+from phelix_core.files import why
 from phelix_core.frozen import frozen
 
 if TYPE_CHECKING:
+    from http.client import HTTPConnection
+
     from phelix_core.arc.executor import Outcome
 
 HEALTHY: Final = "healthy"
@@ -21,7 +25,6 @@ UNHEALTHY: Final = "unhealthy"
 UNKNOWN: Final = "unknown"
 _LINE_CAP: Final = 200
 _LOOK_S: Final = 0.05
-_LEAST_BODY: Final = 1
 
 
 @frozen
@@ -73,7 +76,7 @@ def _by_command(
 
     def told(line: str) -> None:
         nonlocal last
-        last = line.strip()[:_LINE_CAP] or last
+        last = line.strip()[:_LINE_CAP]
 
     outcome = run_command(
         Execution(
@@ -98,65 +101,122 @@ def _seen_of(outcome: "Outcome", last: str) -> _Seen:
         return UNKNOWN, f"the check could not be made: {outcome.reason}"
     if outcome.kind == "cancelled":
         return UNKNOWN, "the check was interrupted"
+    if (outcome.exit_code, outcome.signal) == (None, None):
+        return UNKNOWN, f"it is not known how the check ended: {outcome.reason}"
     if outcome.kind == "timed_out":
-        why = f"the check was ended: {outcome.reason}"
+        ended = f"the check was ended: {outcome.reason}"
     elif outcome.signal is not None:
-        why = f"the check was ended by signal {outcome.signal}"
-    elif outcome.exit_code is None:
-        return UNKNOWN, "the system did not tell how the check ended"
+        ended = f"the check was ended by signal {outcome.signal}"
     elif outcome.exit_code == 0:
         return HEALTHY, last or None
     else:
-        why = f"the check ended with exit status {outcome.exit_code}"
-    return UNHEALTHY, f"{why}: {last}" if last else why
+        ended = f"the check ended with exit status {outcome.exit_code}"
+    return UNHEALTHY, f"{ended}: {last}" if last else ended
 
 
 def _by_page(check: HealthCheck, clock: Clock, cancelled: Callable[[], bool]) -> _Seen:
     """Ask in a thread of its own: no timeout of a socket bounds a whole call, and nobody waits for one that hangs."""
     import threading  # noqa: PLC0415 - only where there is a page
 
-    answers: list[_Seen] = []
     done = threading.Event()
+    asking = _Asking(check)
 
     def ask() -> None:
-        answers.append(_asked(check))
-        done.set()
+        try:
+            asking.ask()
+        finally:
+            done.set()
 
     threading.Thread(target=ask, name="health", daemon=True).start()
     deadline = clock.monotonic() + check.time_limit_seconds
     while not done.wait(_LOOK_S):
         if cancelled():
+            asking.hang_up()
             return UNKNOWN, "the check was interrupted"
         if clock.monotonic() >= deadline:
-            return UNHEALTHY, f"it did not answer within {check.time_limit_seconds} s"
-    return answers[0]
+            asking.hang_up()
+            return asking.late
+    return asking.seen
 
 
-def _asked(check: HealthCheck) -> _Seen:
+class _Asking:
     """One GET; who refuses the connection or answers otherwise is unhealthy, who cannot be found is unknown."""
-    import http.client  # noqa: PLC0415 - only where there is a page
-    import socket  # noqa: PLC0415 - the same
-    from urllib.parse import urlsplit  # noqa: PLC0415 - the same
 
-    parts = urlsplit(check.url or "")
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    path = parts.path or "/"
-    connection = kind(parts.hostname or "", parts.port, timeout=check.time_limit_seconds)
-    try:
+    def __init__(self, check: HealthCheck) -> None:
+        self.seen: _Seen = (
+            UNKNOWN,
+            "it could not be asked",
+        )  # until something is known, also where asking fails in a way unheard of
+        self._check = check
+        self._connection: HTTPConnection | None = None
+        self._is_found = False
+        self._is_over = False
+
+    @property
+    def late(self) -> _Seen:
+        """What is known where no answer came in time."""
+        seconds = self._check.time_limit_seconds
+        if not self._is_found:
+            return UNKNOWN, f"its host's name was not resolved within {seconds} s"
+        return UNHEALTHY, f"it did not answer within {seconds} s"
+
+    def ask(self) -> None:
+        """Ask, and keep what was seen."""
+        from http.client import HTTPException  # noqa: PLC0415 - only where there is a page
+        from socket import gaierror  # noqa: PLC0415 - the same
+
+        try:
+            status = self._status()
+        except gaierror:
+            self.seen = UNKNOWN, "its host's name cannot be resolved"
+        except TimeoutError:
+            self.seen = self.late
+        except ConnectionError as error:
+            self.seen = UNHEALTHY, f"it does not take the connection: {(error.strerror or 'it was closed').lower()}"
+        except (OSError, HTTPException, ValueError) as error:
+            self.seen = UNKNOWN, f"it could not be asked: {_told(error)}"
+        else:
+            self.seen = _seen_in(status, self._check.expect_status)
+        finally:
+            if self._connection is not None:
+                self._connection.close()
+
+    def hang_up(self) -> None:
+        """End the call, from another thread, so that who talks without end is not listened to without end."""
+        self._is_over = True
+        line = None if self._connection is None else self._connection.sock
+        if line is not None:
+            with suppress(OSError):
+                line.shutdown(2)
+
+    def _status(self) -> int:
+        """What the page answers; nothing of its body is read."""
+        import http.client  # noqa: PLC0415 - only where there is a page
+        import socket  # noqa: PLC0415 - the same
+        from urllib.parse import urlsplit  # noqa: PLC0415 - the same
+
+        parts = urlsplit(self._check.url or "")
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        connection = kind(parts.hostname or "", parts.port, timeout=self._check.time_limit_seconds)
+        self._connection = connection
+        # The connection looks the name up again: only so is it known, at any moment, whether there is one to blame.
+        socket.getaddrinfo(connection.host, connection.port, type=socket.SOCK_STREAM)
+        self._is_found = True
+        connection.connect()
+        if self._is_over:
+            raise TimeoutError
+        path = parts.path or "/"
         connection.request("GET", f"{path}?{parts.query}" if parts.query else path, headers={"Connection": "close"})
-        answer = connection.getresponse()
-        answer.read(_LEAST_BODY)
-        status = answer.status
-    except socket.gaierror:
-        return UNKNOWN, "its host's name cannot be resolved"
-    except TimeoutError:
-        return UNHEALTHY, f"it did not answer within {check.time_limit_seconds} s"
-    except ConnectionError as error:
-        return UNHEALTHY, f"it does not take the connection: {(error.strerror or 'it was closed').lower()}"
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        return UNKNOWN, f"it could not be asked: {type(error).__name__}"
-    finally:
-        connection.close()
-    if status == check.expect_status:
+        with connection.getresponse() as answer:
+            return answer.status
+
+
+def _seen_in(status: int, expected: int | None) -> _Seen:
+    if status == expected:
         return HEALTHY, f"it answered {status}"
-    return UNHEALTHY, f"it answered {status}, expected was {check.expect_status}"
+    return UNHEALTHY, f"it answered {status}, expected was {expected}"
+
+
+def _told(error: Exception) -> str:
+    """Why, without addresses and values: the system's own word, else what kind of error it is."""
+    return why(error).lower() if type(error) is OSError else type(error).__name__

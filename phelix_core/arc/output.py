@@ -26,18 +26,17 @@ _FILE_MODE: Final = 0o600
 _WINDOW: Final = 2 << 10  # as much as the rules take for one secret, and then some
 _CUTS: Final = 8
 _KEY_CAP: Final = 64 << 10
+_END: Final = _KEY_CAP + LINE_CAP  # a key that is open at the end, and the line before it, stand in it whole
 _GIVEN_UP: Final = "[REDACTED:text]"
 
 
 class OutputLog:
     """The log of one run at `path`, where nothing may be yet; `told` gets each line that goes there.
 
-    Without a path nothing is kept, and each line is told all the same.
-
     `size` is what the file holds and `printed` what came, in bytes; `fault` is why the file ends before the output.
     """
 
-    def __init__(self, path: str | None, told: Callable[[str], None] | None) -> None:
+    def __init__(self, path: str, told: Callable[[str], None] | None) -> None:
         self.size = 0
         self.printed = 0
         self.is_cut = False
@@ -46,9 +45,7 @@ class OutputLog:
         self._told = told
         self._lines = _Lines()
         self._room = LOG_CAP - len(CUT) - 1
-        self._file = (
-            os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC) if path is None else os.open(path, _FLAGS, _FILE_MODE)
-        )
+        self._file = os.open(path, _FLAGS, _FILE_MODE)
 
     def feed(self, data: bytes) -> None:
         """Take what was printed next; what `told` raises comes out here."""
@@ -67,8 +64,7 @@ class OutputLog:
                 self._keep(self._lines.end())
         finally:
             try:
-                if self._path is not None:
-                    os.fsync(self._file)
+                os.fsync(self._file)
             except OSError as error:
                 self.fault = self.fault or why(error)
             self._let_go()
@@ -76,9 +72,8 @@ class OutputLog:
     def discard(self) -> None:
         """Remove the file: nothing ran that could have printed."""
         self._let_go()
-        if self._path is not None:
-            with suppress(OSError):
-                os.unlink(self._path)
+        with suppress(OSError):
+            os.unlink(self._path)
 
     def _let_go(self) -> None:
         try:
@@ -112,6 +107,45 @@ class OutputLog:
                 rest = rest[written:]
         except OSError as error:
             self.fault = why(error)
+
+
+class OutputEnd:
+    """In place of a log: nothing is kept, and `told` gets the last line that is not blank, once the run has ended.
+
+    What comes before is not looked at, so that a command that prints much is not held up by whoever reads it.
+    """
+
+    size: Final = 0
+    is_cut: Final = False
+    fault: Final = None
+
+    def __init__(self, told: Callable[[str], None] | None) -> None:
+        self.printed = 0
+        self._told = told
+        self._end = bytearray()
+
+    def feed(self, data: bytes) -> None:
+        """Take what was printed next."""
+        self.printed += len(data)
+        self._end += data
+        if len(self._end) > 2 * _END:
+            del self._end[:-_END]
+
+    def hush(self) -> None:
+        """Tell nobody."""
+        self._told = None
+
+    def close(self) -> None:
+        """Tell the last line."""
+        begins_within = self.printed > len(self._end)  # a line, which may be the half of a secret
+        lines = _Lines()
+        found = [*lines.feed(bytes(self._end)), *lines.end()][1 if begins_within else 0 :]
+        last = next((line for line in reversed(found) if line.strip()), None)
+        if last is not None and self._told is not None:
+            self._told(last)
+
+    def discard(self) -> None:
+        """Forget it: nothing ran that could have printed."""
 
 
 class _Lines:

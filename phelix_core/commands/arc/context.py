@@ -6,7 +6,8 @@ from phelix_core.arc.applications import APPLICATION_NAME
 from phelix_core.checks import BY_PLACE, Help, at_least
 from phelix_core.commands.arc import findings
 from phelix_core.commands.arc.answers import OperationList
-from phelix_core.commands.arc.findings import (
+from phelix_core.commands.arc.findings import Look
+from phelix_core.commands.arc.topics import (
     ApplicationShown,
     Capabilities,
     Configuration,
@@ -16,7 +17,6 @@ from phelix_core.commands.arc.findings import (
     Runtime,
     Versions,
 )
-from phelix_core.commands.arc.reading import ArcReading
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.registry import Effect, command
 from phelix_core.frozen import frozen
@@ -65,35 +65,36 @@ class Situation:
 @command("context", effect=Effect.READ)
 def show_context(request: ShowContext, env: Environment) -> Situation:
     """Read every kind of record once; look at the application's health, if one is named."""
-    reading, name = ArcReading(env), request.app
-    listed = findings.operations(reading, name, request.operations)
+    look, name = Look(env), request.app
+    project = findings.project(env, look)
+    listed = findings.operations(look, name, request.operations)
     if name is None:
         return Situation(
-            project=findings.project(env, reading),
+            project=project,
             runtime=findings.runtime(env),
-            config=findings.configuration(env, reading),
-            capabilities=findings.capabilities(reading, None),
+            config=findings.configuration(env, look),
+            capabilities=findings.capabilities(look, None),
             operations=listed,
             truncated=listed.truncated,
         )
-    versions = findings.versions(reading, name, request.versions)
+    versions = findings.versions(look, name, request.versions)
     return Situation(
-        project=findings.project(env, reading),
+        project=project,
         runtime=findings.runtime(env),
-        config=findings.configuration(env, reading),
-        application=findings.application(reading, name),
-        deployment=findings.deployment(reading, name),
+        config=findings.configuration(env, look),
+        application=findings.application(look, name),
+        deployment=findings.deployment(look, name),
         versions=versions,
-        health=findings.health(env, reading, name),
-        capabilities=findings.capabilities(reading, name),
+        health=findings.health(env, look, name),
+        capabilities=findings.capabilities(look, name),
         operations=listed,
-        logs=_log(reading, listed, request.log_lines),
+        logs=_log(look, listed, request.log_lines),
         truncated=listed.truncated or versions.truncated,
     )
 
 
-def _log(reading: ArcReading, listed: OperationList, lines: int) -> LogTold | None:
+def _log(look: Look, listed: OperationList, lines: int) -> LogTold | None:
     if not (lines and listed.operations):
         return None
     newest = listed.operations[0].operation.id
-    return LogTold(operation_id=newest, lines=reading.store.log_tail(newest, lines))
+    return LogTold(operation_id=newest, lines=look.store.log_tail(newest, lines))

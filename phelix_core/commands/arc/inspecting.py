@@ -6,8 +6,8 @@ from typing import Annotated, Final
 from phelix_core.checks import BY_PLACE, Help, capped, one_of
 from phelix_core.commands.arc import findings
 from phelix_core.commands.arc.fields import Limit, limit_for
-from phelix_core.commands.arc.findings import Topic
-from phelix_core.commands.arc.reading import ArcReading
+from phelix_core.commands.arc.findings import Look
+from phelix_core.commands.arc.topics import Topic
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.registry import Effect, command
 from phelix_core.frozen import frozen
@@ -33,26 +33,26 @@ class Inspect:
 @command("inspect", effect=Effect.READ)
 def inspect(request: Inspect, env: Environment) -> Topic:
     """Look once."""
-    reading, limit = ArcReading(env), limit_for(request.limit, env.surface)
+    look, limit = Look(env), limit_for(request.limit, env.surface)
     name = request.app
     if request.resource in _OF_THE_PROJECT:
-        return _OF_THE_PROJECT[request.resource](env, reading, name, limit)
-    named = findings.require_named(reading, request.resource, name)
+        return _OF_THE_PROJECT[request.resource](env, look, name, limit)
+    named = findings.require_named(look, request.resource, name)
     if not (request.resource == "deployment" and findings.is_deployment(named)):
-        findings.require_application(reading, named)
-    return _OF_ONE[request.resource](env, reading, named, limit)
+        findings.require_application(look, named)
+    return _OF_ONE[request.resource](env, look, named, limit)
 
 
-_OF_THE_PROJECT: Final[Mapping[str, Callable[[Environment, ArcReading, str | None, int | None], Topic]]] = {
-    "project": lambda env, reading, _, __: findings.project(env, reading),
+_OF_THE_PROJECT: Final[Mapping[str, Callable[[Environment, Look, str | None, int | None], Topic]]] = {
+    "project": lambda env, look, _, __: findings.project(env, look),
     "runtime": lambda env, _, __, ___: findings.runtime(env),
-    "config": lambda env, reading, _, __: findings.configuration(env, reading),
-    "capabilities": lambda _, reading, name, __: findings.capabilities(reading, name),
-    "operations": lambda _, reading, name, limit: findings.operations(reading, name, limit),
+    "config": lambda env, look, _, __: findings.configuration(env, look),
+    "capabilities": lambda _, look, name, __: findings.capabilities(look, name),
+    "operations": lambda _, look, name, limit: findings.operations(look, name, limit),
 }
-_OF_ONE: Final[Mapping[str, Callable[[Environment, ArcReading, str, int | None], Topic]]] = {
-    "app": lambda _, reading, name, __: findings.application(reading, name),
-    "deployment": lambda _, reading, name, __: findings.deployment(reading, name),
-    "versions": lambda _, reading, name, limit: findings.versions(reading, name, limit),
-    "health": lambda env, reading, name, _: findings.health(env, reading, name),
+_OF_ONE: Final[Mapping[str, Callable[[Environment, Look, str, int | None], Topic]]] = {
+    "app": lambda _, look, name, __: findings.application(look, name),
+    "deployment": lambda _, look, name, __: findings.deployment(look, name),
+    "versions": lambda _, look, name, limit: findings.versions(look, name, limit),
+    "health": lambda env, look, name, _: findings.health(env, look, name),
 }

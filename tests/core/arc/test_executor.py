@@ -520,6 +520,31 @@ class TestTheLog:
         assert outcome["peak_kib"] < 100 * 1024
 
 
+class TestWithoutALogAndALock:
+    def test_the_last_line_is_told_after_the_end_and_nothing_is_kept(self, stage: Stage) -> None:
+        outcome = stage("/bin/sh", "-c", "echo one; echo two >&2; pwd >/dev/null; exit 3", log_path=None, lock_fd=None)
+        assert (outcome.kind, outcome.exit_code, outcome.output_bytes) == ("exited", 3, 8)
+        assert (outcome.log_bytes, outcome.log_truncated, outcome.reason) == (0, False, None)
+        assert stage.told == ["two"]
+        assert list(stage.folder.iterdir()) == [stage.lock]
+
+    @on_linux
+    def test_the_command_inherits_no_descriptor_at_all(self, stage: Stage) -> None:
+        stage(*python("say(*sorted(os.listdir('/proc/self/fd'), key=int)[:-1])"), log_path=None, lock_fd=None)
+        assert stage.told == ["0 1 2"]
+
+    def test_what_cannot_be_started_says_why_and_tells_nothing(self, stage: Stage) -> None:
+        outcome = stage("/no/such/program", log_path=None, lock_fd=None)
+        assert (outcome.kind, outcome.reason) == ("not_started", "it cannot be started: No such file or directory")
+        assert stage.told == []
+
+    def test_a_gigabyte_holds_the_command_up_no_longer_than_it_takes_to_read(self, stage: Stage) -> None:
+        code = "part = b'y\\n' * 32768\nfor _ in range(1 << 14): os.write(1, part)\nsay('done')"
+        outcome = stage(*python(code), log_path=None, lock_fd=None)
+        assert (outcome.exit_code, outcome.output_bytes, outcome.log_truncated) == (0, (1 << 30) + 5, False)
+        assert stage.told == ["done"]
+
+
 class TestAKilledApplier:
     def test_leaves_the_lock_with_the_command_until_that_ends(
         self, applying: Callable[..., "Applying"], held: Path

@@ -1,14 +1,24 @@
 """`inspect` and `context`: the truth from records and a live look, and not a byte changed by either."""
 
+import os
+import sys
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from phelix_core.arc.operations import begun
 from phelix_core.checks import Surface
 from phelix_core.commands.arc.inspecting import RESOURCES
 from phelix_core.commands.environment import Environment
+from phelix_core.frozen import changed
+from phelix_core.processes import ProcessIdentity, identity_of
 from phelix_core.strictjson import plain
+from tests.core.arc.samples import sample_operation, sample_plan
 from tests.core.arc.stage import declare
 from tests.core.arc.test_planning import made
 from tests.rig import FixedClock, bytes_of, did, environment, refused
@@ -25,6 +35,43 @@ def deployed(env: Environment, data_dir: Path) -> str:
     """An application that was deployed once; the operation's id."""
     declare(data_dir, more=HEALTHY)
     return did(env, "plan apply", plan_id=made(env)["plan_id"]).operation_id
+
+
+_LISTENERS: list[list[str]] = []
+
+
+@cache
+def _listen() -> None:
+    """Hear of each file that is opened; the system knows no way to stop that again."""
+
+    def heard(event: str, arguments: tuple[object, ...]) -> None:
+        for listener in _LISTENERS if event == "open" else ():
+            listener.append(str(arguments[0]))
+
+    sys.addaudithook(heard)
+
+
+@contextmanager
+def opened(folder: Path) -> Generator[Counter[str]]:
+    """How often each file below `folder` was opened meanwhile."""
+    _listen()
+    found, paths = Counter[str](), list[str]()
+    _LISTENERS.append(paths)
+    try:
+        yield found
+    finally:
+        _LISTENERS.remove(paths)
+        found.update(path.removeprefix(f"{folder}/") for path in paths if path.startswith(f"{folder}/"))
+
+
+def under_way(env: Environment, applier: ProcessIdentity) -> str:
+    """A later operation of the application that `applier` has begun, and not ended; its id."""
+    operation = sample_operation(sample_plan("pln_00000000000000aa", "shop"), env.clock.now_ms() + 1)
+    assert operation.process is not None
+    process = changed(operation.process, applier=applier)
+    operation = changed(begun(operation, operation.created_at_ms), process=process, pid=applier.pid)
+    env.arc.add_operation(operation)
+    return operation.id
 
 
 def stamps(folder: Path) -> dict[str, tuple[int, int, int]]:
@@ -129,3 +176,98 @@ def test_operations_are_listed_by_application_with_limits_and_bad_files_are_name
 def test_a_name_that_is_none_is_refused_before_any_file_is_looked_for(env: Environment, app: str) -> None:
     for resource in ("app", "deployment", "versions", "health"):
         assert refused(env, "inspect", resource=resource, app=app)["code"] in ("NOT_FOUND", "INVALID_ARGUMENT")
+
+
+@pytest.mark.usefixtures("deployed")
+def test_an_apply_under_way_is_told_and_one_whose_processes_are_gone_is_indeterminate(
+    env: Environment, data_dir: Path
+) -> None:
+    me = identity_of(os.getpid(), env.clock.boot())
+    assert me is not None
+    operation = under_way(env, me)
+    lock = data_dir / "ops" / "locks" / "shop.lock"
+    with lock.open("a"):
+        found = seen(env, "deployment", "shop")
+        assert (found["status"], found["operation_id"]) == ("running", operation)
+        assert found["under_way"] == {"operation_id": operation, "status": "running"}
+    before = bytes_of(data_dir)
+    found = seen(env, "deployment", "shop")
+    assert (found["status"], found["source"], found["under_way"]) == ("indeterminate", "operations", None)
+    [told, *_] = seen(env, "operations", "shop")["operations"]
+    assert (told["id"], told["status"], told["source"]) == (operation, "indeterminate", "derived")
+    assert bytes_of(data_dir) == before
+
+
+def test_a_context_opens_every_file_at_most_once(env: Environment, data_dir: Path, deployed: str) -> None:
+    (data_dir / "apps" / "other").mkdir()
+    (data_dir / "apps" / "other" / "app.toml").write_text('name = "other"\n')
+    for app in ("shop", None):
+        with opened(data_dir) as files:
+            did(env, "context", **({"app": app} if app else {}))
+        assert [file for file, times in files.items() if times > 1 and "." in file] == []
+        assert {f"ops/{deployed}.json", "apps/shop/app.toml", "apps/other/app.toml"} <= set(files)
+        assert (f"ops/{deployed}.log" in files) is (app is not None)
+    with opened(data_dir) as twice:
+        did(env, "context")
+        did(env, "context")
+    assert twice["apps/shop/app.toml"] == 2, "who would read it twice is found out"
+
+
+def test_what_stands_in_the_place_of_a_log_is_neither_followed_nor_waited_for(
+    env: Environment, data_dir: Path, tmp_path: Path, deployed: str
+) -> None:
+    log = data_dir / "ops" / f"{deployed}.log"
+    (tmp_path / "elsewhere").write_text("of another\n")
+    for put in (lambda: log.symlink_to(tmp_path / "elsewhere"), lambda: os.mkfifo(log), log.mkdir):
+        log.unlink()
+        put()
+        assert plain(did(env, "context", app="shop"))["logs"] == {"operation_id": deployed, "lines": []}
+        if log.is_dir():
+            log.rmdir()
+            log.touch()
+
+
+def test_a_log_is_told_by_its_last_lines_and_not_without_end(env: Environment, data_dir: Path, deployed: str) -> None:
+    log = data_dir / "ops" / f"{deployed}.log"
+    log.write_text("".join(f"line {number} \x1b[31m\u202e\n" for number in range(50_000)))
+    lines = plain(did(env, "context", app="shop", log_lines=2))["logs"]["lines"]
+    assert lines == ["line 49998 \x1b[31m\u202e", "line 49999 \x1b[31m\u202e"]
+    assert len(plain(did(env, "context", app="shop"))["logs"]["lines"]) == 100
+    log.write_text(f"{'x' * 1_000_000}\nlast\n")
+    assert plain(did(env, "context", app="shop"))["logs"]["lines"] == ["last"]
+    assert "logs" not in plain(did(env, "context", app="shop", log_lines=0))
+
+
+@pytest.mark.usefixtures("deployed")
+def test_a_project_names_every_record_that_it_could_not_read(env: Environment, data_dir: Path) -> None:
+    (data_dir / "plans" / "pln_00000000000000ff.json").write_text("{}")
+    (data_dir / "ops" / "op_00000000000000ff.json").write_text("{}")
+    project = seen(env, "project")
+    assert (project["plans"], project["operations"]) == (1, 1)
+    assert [one["file"] for one in project["unreadable"]] == ["pln_00000000000000ff.json", "op_00000000000000ff.json"]
+
+
+@pytest.mark.usefixtures("deployed")
+def test_an_application_whose_file_cannot_be_used_says_so_and_its_deployment_is_known_all_the_same(
+    env: Environment, data_dir: Path
+) -> None:
+    file = data_dir / "apps" / "shop" / "app.toml"
+    file.write_text("name = 1")
+    for resource in ("app", "versions", "health"):
+        error = refused(env, "inspect", resource=resource, app="shop")
+        assert (error["code"], error["details"]["file"]) == ("INVALID_ARGUMENT", "apps/shop/app.toml"), resource
+    assert refused(env, "context", app="shop")["code"] == "INVALID_ARGUMENT"
+    assert seen(env, "deployment", "shop")["version"] == "1.4.0"
+    file.unlink()
+    assert seen(env, "deployment", "shop")["version"] == "1.4.0"
+    assert refused(env, "context", app="shop")["code"] == "NOT_FOUND"
+
+
+def test_runtime_and_settings_hold_no_variable_of_the_environment(
+    env: Environment, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_VARIABLE", "only-in-the-environment")
+    declare(data_dir, more='\n[health]\ncommand = ["true"]\nenvironment = ["SHOP_VARIABLE"]\n')
+    everything = repr([plain(did(env, "context", app="shop")), seen(env, "app", "shop")])
+    assert "SHOP_VARIABLE" in everything
+    assert "only-in-the-environment" not in everything

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from phelix_core.arc import output
-from phelix_core.arc.output import CUT, LINE_CAP, OutputLog
+from phelix_core.arc.output import CUT, LINE_CAP, OutputEnd, OutputLog
 from tests.canaries import CANARIES, Canary, found_in
 from tests.core.faults.shim import ERRNOS, FaultyOs
 
@@ -147,3 +147,52 @@ def test_a_disk_that_takes_little_at_once_gets_all_of_it(tmp_path: Path, monkeyp
     kept = Kept(tmp_path)
     assert kept(b"a line of some length\n") == ["a line of some length"]
     assert kept.log.fault is None
+
+
+def last_of(*pieces: bytes) -> str | None:
+    """What is told of a run without a log that printed these reads."""
+    told: list[str] = []
+    end = OutputEnd(told.append)
+    for piece in pieces:
+        end.feed(piece)
+        assert told == [], "nothing is told before the end"
+    end.close()
+    assert end.printed == sum(map(len, pieces))
+    assert len(told) <= 1
+    return told[0] if told else None
+
+
+def test_without_a_log_the_last_line_that_is_not_blank_is_told() -> None:
+    assert last_of(b"one\ntwo", b" words\n\n", b"  \n") == "two words"
+    assert last_of(b"one\n", b"no end") == "no end"
+    assert (last_of(), last_of(b"\n \n")) == (None, None)
+    assert last_of(b"password:\n", b"  tr0ub4dor&3xyz\n") == "  [REDACTED:assigned-secret]"
+
+
+@pytest.mark.parametrize("canary", CANARIES[::8], ids=lambda canary: canary.kind)
+def test_without_a_log_no_half_of_a_secret_is_told_either(canary: Canary, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output, "_END", 1 << 10)
+    secret = canary.text.encode()
+    for cut in range(4, len(secret), 8):
+        blank = b"\n" * ((1 << 10) - len(secret) + cut)
+        told = last_of(b"x" * (2 << 10), secret, blank)
+        assert found_in(told or "") == [], cut
+    assert found_in(secret[4:]), "which is found where it stands"
+
+
+def test_without_a_log_memory_and_time_do_not_grow_with_what_is_printed() -> None:
+    block = b"y\n" * (32 << 10)
+    end = OutputEnd(None)
+    for _ in range(1_000):
+        end.feed(block)
+    assert (end.printed, end.size, end.is_cut) == (1_000 * len(block), 0, False)
+    assert last_of(*[block] * 100, b"the last word\n") == "the last word"
+
+
+def test_without_a_log_whoever_hushes_is_told_nothing() -> None:
+    told: list[str] = []
+    end = OutputEnd(told.append)
+    end.feed(b"one\n")
+    end.hush()
+    end.close()
+    assert told == []
