@@ -120,6 +120,15 @@ def holds_open(pid: int, path: str) -> bool | None:
     return False
 
 
+def holders_of(path: str) -> list[int]:
+    """The pids of other processes than this one that have the file at `path` open, as far as can be told."""
+    try:
+        pids = sorted(int(name) for name in os.listdir(_PROC) if name.isdecimal())
+    except OSError:
+        return []
+    return [pid for pid in pids if pid != os.getpid() and holds_open(pid, path)]
+
+
 def _is_in(group: int, pid: int) -> bool:
     try:
         fields = _fields(pid)

@@ -1,53 +1,66 @@
 """The way from an action key to a write, dialog by dialog: menu → form → confirmation → what came of it.
 
 Read when the first dialog is asked for, so that the console's start does not pay for it. Every dialog is
-about a session or an issue as it was on the screen; a conflict gets its own screen and is never retried by
-itself.
+about a session, an issue or a plan as it was on the screen; a conflict is never retried by itself, and where there
+are versions to compare it gets its own screen.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from textual.binding import Binding
 
+from phelix_core.commands.session import ShownSession
 from phelix_core.errors import LeaseConflict, LeaseLost, SessionConflict
 from phelix_core.queue.board import Board
 from phelix_core.text import visible
+from phelix_core.views.story import Reference
 from phelix_tui.actions import NO_SESSION, SESSION_ACTIONS, Action, SessionTarget, Target, why_not
+from phelix_tui.arc_feed import ArcFeed
 from phelix_tui.desk import Desk
 from phelix_tui.feed import Feed
 from phelix_tui.guard import GuardedApp
 from phelix_tui.issue_actions import ISSUE_ACTIONS, NO_ISSUE, IssueTarget
 from phelix_tui.messages import BoardLoaded, SnapshotPatched
+from phelix_tui.plan_actions import NO_PLAN, PLAN_ACTIONS
 from phelix_tui.queue_feed import QueueFeed
 from phelix_tui.screens.confirm import CommandForm, ConfirmScreen, Outcome, Proposal, finished_line
 from phelix_tui.screens.conflict import ConflictScreen, text_of
 from phelix_tui.screens.fleet import FleetRoom
 from phelix_tui.screens.help import HelpScreen
 from phelix_tui.screens.menu import ActionMenu
+from phelix_tui.screens.references import ReferencesMenu
 from phelix_tui.screens.views import Remove, Save, Show, ViewChoice, ViewsMenu
 from phelix_tui.view_actions import REMOVE_VIEW, SAVE_VIEW, ViewTarget
+
+_NOTHING: Final = {
+    "session": (SESSION_ACTIONS, NO_SESSION),
+    "issue": (ISSUE_ACTIONS, NO_ISSUE),
+    "plan": (PLAN_ACTIONS, NO_PLAN),
+}
+"""What there would be to do, and what is said, where nothing is selected."""
 
 
 class Acting:
     """One operator's way through the dialogs."""
 
-    def __init__(self, app: GuardedApp[int], desk: Desk, feed: Feed, queue_feed: QueueFeed) -> None:
+    def __init__(self, app: GuardedApp[int], desk: Desk, feed: Feed, queue_feed: QueueFeed, arc_feed: ArcFeed) -> None:
         self._app = app
         self._desk = desk
         self._feed = feed
         self._queue_feed = queue_feed
+        self._arc_feed = arc_feed
 
     def show_help(
-        self, sections: Sequence[tuple[str, Sequence[Binding]]], target: Target | None, *, on_issues: bool = False
+        self, sections: Sequence[tuple[str, Sequence[Binding]]], target: Target | None, *, about: str
     ) -> None:
         """Show the keys that work here, and why nothing can be done if so."""
-        nothing = NO_ISSUE if on_issues else NO_SESSION
-        reason = why_not(target, self._desk.locked, nothing=nothing)
-        self._app.push_dialog(HelpScreen(sections, reason, on_issues=on_issues))
+        reason = why_not(target, self._desk.locked, nothing=_NOTHING[about][1])
+        self._app.push_dialog(HelpScreen(sections, reason, about=about))
 
-    def show_menu(self, target: Target | None, *, on_issues: bool = False) -> None:
+    def show_menu(self, target: Target | None, *, about: str) -> None:
         """Open the action menu on `target`; without one, on what there would be, each with the reason."""
-        none, nothing = (ISSUE_ACTIONS, NO_ISSUE) if on_issues else (SESSION_ACTIONS, NO_SESSION)
+        none, nothing = _NOTHING[about]
         actions = none if target is None else target.actions
         reasons = {action.key: why_not(target, self._desk.locked, action, nothing) for action in actions}
         title = visible(target.id if target else "nothing")
@@ -57,6 +70,15 @@ class Acting:
                 self._fill_in(action, target)
 
         self._app.push_dialog(ActionMenu(title, actions, reasons), chosen)
+
+    def show_references(self, shown: ShownSession, open_: Callable[[str, str], None]) -> None:
+        """Open the list of what a session refers to; `open_` takes the kind and the id of what is chosen."""
+
+        def chosen(reference: Reference | None) -> None:
+            if reference is not None:
+                open_(reference.kind, reference.id)
+
+        self._app.push_dialog(ReferencesMenu(shown), chosen)
 
     def show_views(self, fleet: FleetRoom) -> None:
         """Open the menu of saved views; what is chosen is put in force, saved or removed."""
@@ -95,8 +117,11 @@ class Acting:
             return
         if answer.proposal.target.kind == "issue":
             self._queue_feed.stirred()
+        if answer.proposal.target.kind == "plan":
+            self._arc_feed.stirred()
         error = answer.envelope.error
-        if isinstance(error, (SessionConflict, LeaseConflict, LeaseLost)) and answer.proposal.target.kind != "view":
+        has_versions = answer.proposal.target.kind in ("session", "issue")
+        if isinstance(error, (SessionConflict, LeaseConflict, LeaseLost)) and has_versions:
             self._app.run_worker(self._conflict(answer), exit_on_error=False)
             return
         severity = "information" if error is None else "error"

@@ -20,9 +20,11 @@ from phelix_core.clock import Clock
 from phelix_core.commands.environment import Environment, open_environment
 from phelix_core.commands.faults import unforeseen
 from phelix_core.commands.programs import OpenConsole
+from phelix_core.envelope import Envelope
 from phelix_core.errors import InvalidArgument
 from phelix_core.settings import Settings
 from phelix_core.text import visible
+from phelix_tui.arc_feed import ArcFeed
 from phelix_tui.arrangement import Patch
 from phelix_tui.deliveries import Deliveries, has_to_deliver
 from phelix_tui.desk import Desk, Reading, is_writable
@@ -32,7 +34,11 @@ from phelix_tui.messages import (
     BoardFailed,
     BoardLoaded,
     IssueWanted,
+    PlansFailed,
+    PlansLoaded,
+    PlanWanted,
     QueueGone,
+    ReferencesWanted,
     SessionWanted,
     SnapshotFailed,
     SnapshotLoaded,
@@ -41,6 +47,7 @@ from phelix_tui.messages import (
 from phelix_tui.queue_feed import QueueFeed
 from phelix_tui.screens.attention import AttentionRoom
 from phelix_tui.screens.dialog import Dialog
+from phelix_tui.screens.drawing import failure_words
 from phelix_tui.screens.fleet import FleetRoom
 from phelix_tui.screens.issue import IssueRoom
 from phelix_tui.screens.queue import QueueRoom
@@ -52,6 +59,11 @@ from phelix_tui.widgets.rowlist import Cell
 
 if TYPE_CHECKING:
     from phelix_tui.acting import Acting
+    from phelix_tui.screens.approvals import ApprovalsRoom
+
+
+_TOGETHER_S = 1.0
+"""Plans that begin to wait within so long are told of together."""
 
 
 class ConsoleApp(FittingApp[int]):
@@ -67,6 +79,7 @@ class ConsoleApp(FittingApp[int]):
         Binding("2", "last_session", "The session last opened", show=False, id="app.session"),
         Binding("3", "queue", "Queue", id="app.queue"),
         Binding("4", "attention", "Attention", id="app.attention"),
+        Binding("5", "approvals", "Approvals", id="app.approvals"),
         Binding("T", "change_theme", "Theme", show=False, id="app.theme"),
     ]
 
@@ -76,13 +89,17 @@ class ConsoleApp(FittingApp[int]):
         self.desk = Desk(env)
         self.feed = feed or Feed(env, self.post_message)
         self.queue_feed = QueueFeed(env, self.post_message)
+        self.arc_feed = ArcFeed(env, self.post_message)
         self.fleet = FleetRoom(self.desk)
         self.queue = QueueRoom(self.desk)
         self.attention = AttentionRoom(self.desk)
+        self._approvals: ApprovalsRoom | None = None
         self._deliveries: Deliveries | None = None
         self._last_session: str | None = None
         self._first_look = asyncio.Event()
         self._first_board = asyncio.Event()
+        self._first_plans = asyncio.Event()
+        self._begun_to_wait: set[str] = set()
         self._themes = load_themes(f"{env.settings.data_dir}/themes")
         for theme in self._themes.themes:
             self.register_theme(theme)
@@ -114,9 +131,15 @@ class ConsoleApp(FittingApp[int]):
         await self.push_screen(self.fleet)
         self.run_worker(self.feed.run(), name="feed", exclusive=True, exit_on_error=False)
         self.run_worker(self.queue_feed.run(), name="queue feed", group="queue", exclusive=True, exit_on_error=False)
+        self.run_worker(self._watch_plans(), name="arc feed", group="arc", exclusive=True, exit_on_error=False)
         if has_to_deliver(self.desk.env.settings):
             self.run_worker(self._deliver(), name="deliveries", group="memory", exit_on_error=False)
         self.set_interval(1.0, self._second)
+
+    async def _watch_plans(self) -> None:
+        """Look at plans, not before the sessions have been read and drawn."""
+        await self._first_look.wait()
+        await self.arc_feed.run()
 
     async def _deliver(self) -> None:
         """Hand the memory what waits for it, not before what there is has been drawn."""
@@ -195,6 +218,40 @@ class ConsoleApp(FittingApp[int]):
         elif isinstance(screen, Dialog):
             screen.records_changed(touched)
 
+    @on(PlansLoaded)
+    def _plans_loaded(self, message: PlansLoaded) -> None:
+        self.desk.plans_read, self.desk.plans_failure = True, None
+        begun = self.desk.plans.take(message.board)
+        screen = self._in_front()
+        self._first_plans.set()
+        if isinstance(screen, (Room, Dialog)):
+            screen.plans_changed()
+        if begun:
+            if not self._begun_to_wait:
+                self.set_timer(_TOGETHER_S, self._tell_what_waits)
+            self._begun_to_wait |= begun
+
+    @on(PlansFailed)
+    def _plans_failed(self, message: PlansFailed) -> None:
+        self.desk.plans_failure = visible(f"{message.code}: {message.reason}")
+        screen = self._in_front()
+        self._first_plans.set()
+        if isinstance(screen, Room):
+            screen.plans_failed()
+
+    def _tell_what_waits(self) -> None:
+        """Ring once for the plans that have begun to wait, as far as they still do."""
+        waiting = [one for one in sorted(self._begun_to_wait) if self.desk.plans.is_waiting(one)]
+        self._begun_to_wait.clear()
+        if not waiting:
+            return
+        told = f"{len(waiting)} plans wait for approval"
+        if len(waiting) == 1:
+            told = f"A plan waits for approval: {self.desk.plans.subject_of(waiting[0])}"
+        here = self._in_front() is self._approvals
+        self.bell()
+        self.notify(told if here else f"{told}. 5 shows {'it' if len(waiting) == 1 else 'them'}.", markup=False)
+
     def _join_sessions(self) -> None:
         """Sessions that work under a lease take their staleness from it."""
         patch = self.desk.arrangement.lease(self.desk.backlog.session_states(), self.desk.now_ms())
@@ -212,6 +269,9 @@ class ConsoleApp(FittingApp[int]):
         if worker.name == "queue feed" and message.state is WorkerState.ERROR:
             told = unforeseen(cast("Exception", worker.error))
             self._board_failed(BoardFailed(told.code, f"The live view has stopped; start again. {told.hint}"))
+        if worker.name == "arc feed" and message.state is WorkerState.ERROR:
+            told = unforeseen(cast("Exception", worker.error))
+            self._plans_failed(PlansFailed(told.code, f"The live view has stopped; start again. {told.hint}"))
 
     def _second(self) -> None:
         screen = self._in_front()
@@ -245,14 +305,16 @@ class ConsoleApp(FittingApp[int]):
         return tuple(cells)
 
     async def settled(self) -> None:
-        """Wait until records and queue have been read for the first time and drawn."""
+        """Wait until records, queue and plans have been read for the first time and drawn."""
         await self._first_look.wait()
         await self._first_board.wait()
+        await self._first_plans.wait()
 
     def stop_waiting(self) -> None:
         """Nobody waits any longer for what will not come."""
         self._first_look.set()
         self._first_board.set()
+        self._first_plans.set()
 
     # Rooms
 
@@ -268,6 +330,20 @@ class ConsoleApp(FittingApp[int]):
     def action_attention(self) -> None:
         """Go to what needs attention."""
         self._go_to(self.attention)
+
+    @property
+    def approvals(self) -> "ApprovalsRoom":
+        """The room of plans, made when somebody goes there."""
+        if self._approvals is None:
+            from phelix_tui.screens.approvals import ApprovalsRoom  # noqa: PLC0415 - as the dialogs
+
+            self._approvals = ApprovalsRoom(self.desk)
+            self.install_screen(self._approvals, "approvals")  # pyright: ignore[reportUnknownMemberType] - as above
+        return self._approvals
+
+    def action_approvals(self) -> None:
+        """Go to the plans, what waits for a person first."""
+        self._go_to(self.approvals)
 
     def _go_to(self, room: Room) -> None:
         if not isinstance(self.screen, Room) or self.screen is room:
@@ -299,6 +375,24 @@ class ConsoleApp(FittingApp[int]):
     def _session_wanted(self, message: SessionWanted) -> None:
         self.action_open_session(message.session_id)
 
+    @on(PlanWanted)
+    def _plan_wanted(self, message: PlanWanted) -> None:
+        from phelix_tui.screens.plan import PlanRoom  # noqa: PLC0415 - as the dialogs
+
+        self._open(PlanRoom(self.desk, message.kind, message.subject))
+
+    @on(ReferencesWanted)
+    async def _references_wanted(self, message: ReferencesWanted) -> None:
+        """Let the operator choose what a session refers to; what is not there is told, and opens nothing."""
+        shown = await self.desk.show(message.session_id)
+        room = self._in_front()
+        if not isinstance(room, Room):
+            return
+        if isinstance(shown, Envelope):
+            self.notify(failure_words(shown.failure()), severity="error", markup=False)
+        else:
+            self._acting().show_references(shown, room.open_reference)
+
     def action_open_session(self, session_id: str) -> None:
         """Open a session's room."""
         below = self.screen_stack[-2] if len(self.screen_stack) > 1 else None
@@ -324,7 +418,7 @@ class ConsoleApp(FittingApp[int]):
         if focused is not None:
             sections.append(("Moving about", _bindings(type(focused))))
         sections.append(("Everywhere", _bindings(type(self))))
-        self._acting().show_help(sections, screen.target(), on_issues=_on_issues(screen))
+        self._acting().show_help(sections, screen.target(), about=screen.ABOUT)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """What the palette offers besides themes."""
@@ -337,6 +431,7 @@ class ConsoleApp(FittingApp[int]):
         yield SystemCommand("Fleet", "Go to the list of sessions", self.action_home)
         yield SystemCommand("Queue", "Go to the issues of the queue", self.action_queue)
         yield SystemCommand("Attention", "Go to what needs a person", self.action_attention)
+        yield SystemCommand("Approvals", "Go to the plans that wait for a person", self.action_approvals)
         yield SystemCommand("Quit", "Leave the console", self.action_quit)
 
     # Acting
@@ -345,7 +440,7 @@ class ConsoleApp(FittingApp[int]):
         """Open the action menu on what is selected."""
         screen = self.screen
         if isinstance(screen, Room):
-            self._acting().show_menu(screen.target(), on_issues=_on_issues(screen))
+            self._acting().show_menu(screen.target(), about=screen.ABOUT)
 
     def action_views(self) -> None:
         """Open the menu of saved views."""
@@ -355,22 +450,15 @@ class ConsoleApp(FittingApp[int]):
     def _acting(self) -> "Acting":
         from phelix_tui.acting import Acting  # noqa: PLC0415 - the dialogs are a tenth of the start
 
-        return Acting(self, self.desk, self.feed, self.queue_feed)
+        return Acting(self, self.desk, self.feed, self.queue_feed, self.arc_feed)
 
     def action_copy_id(self) -> None:
-        """Copy the id of what is selected; where the queue is empty, the command that fills it."""
+        """Copy the id of what is selected; where a room is empty, the command that fills it."""
         screen = self.screen
-        selected = screen.selected_id() if isinstance(screen, Room) else None
-        if selected is None and isinstance(screen, QueueRoom) and not len(self.desk.backlog):
-            selected = screen.first_command()
+        selected = screen.what_to_copy() if isinstance(screen, Room) else None
         if selected:
             self.copy_to_clipboard(selected)
             self.notify(f"{visible(selected)} went to the terminal's clipboard (OSC 52).", markup=False)
-
-
-def _on_issues(room: Room) -> bool:
-    """Whether a room is about issues of the queue rather than sessions."""
-    return not isinstance(room, (FleetRoom, SessionRoom))
 
 
 def _bindings(kind: type) -> list[Binding]:

@@ -7,7 +7,7 @@ envelope, also where something unforeseen went wrong.
 import asyncio
 import os
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from phelix_core.clock import Moment, moment_of
 from phelix_core.commands.environment import Environment
@@ -17,7 +17,7 @@ from phelix_core.commands.run import run
 from phelix_core.commands.session import ShownSession
 from phelix_core.commands.session_listing import SessionList
 from phelix_core.envelope import Envelope
-from phelix_core.errors import SessionCorrupt
+from phelix_core.errors import NotFound, SessionCorrupt
 from phelix_core.sessions.model import record_name
 from phelix_core.text import SafeStr
 from phelix_core.views.shown import shown
@@ -26,6 +26,11 @@ from phelix_tui.arrangement import Arrangement, Patch
 from phelix_tui.backlog import Backlog
 from phelix_tui.feed import SECOND_LOOKS_S
 from phelix_tui.issue_actions import IssueTarget
+
+if TYPE_CHECKING:  # plans are looked at once the first rows are drawn
+    from phelix_core.arc.board import ArcBoard, Seen
+    from phelix_tui.plan_actions import PlanTarget
+    from phelix_tui.plan_board import PlanBoard
 
 _STORY = 200
 """Events and checkpoints of an issue that its room shows."""
@@ -57,6 +62,9 @@ class Desk:
         self.backlog = Backlog()
         self.queue_read = False
         self.queue_failure: SafeStr | None = None
+        self._plans: PlanBoard | None = None
+        self.plans_read = False
+        self.plans_failure: SafeStr | None = None
 
     @property
     def read_only(self) -> bool:
@@ -118,6 +126,22 @@ class Desk:
         state, project = self.backlog.state(issue.id) or issue.status, self.backlog.project_name(issue.project_id)
         return IssueTarget(issue, self.backlog.leases.get(issue.id), state, project)
 
+    @property
+    def plans(self) -> "PlanBoard":
+        """Plans and operations; what they are read with is loaded at the first question."""
+        if self._plans is None:
+            from phelix_tui.plan_board import PlanBoard  # noqa: PLC0415 - see above
+
+            self._plans = PlanBoard()
+        return self._plans
+
+    def plan_target(self, row_id: str | None) -> "PlanTarget | None":
+        """The plan, or what stands in the place of one, as the screen shows it."""
+        from phelix_tui.plan_actions import PlanTarget  # noqa: PLC0415 - see above
+
+        seen = self.plans.seen(row_id)
+        return None if seen is None else PlanTarget(seen)
+
     async def call(
         self, name: str, raw: Mapping[str, object], *, dry_run: bool = False, expect_digest: str | None = None
     ) -> Envelope:
@@ -156,6 +180,15 @@ class Desk:
             await asyncio.sleep(pause)
             envelope = await self.call("session show", {"session_id": session_id})
         return envelope.result if isinstance(envelope.result, ShownSession) else envelope
+
+    async def show_plan(self, kind: str, subject: str) -> "Seen | Envelope":
+        """Look at one plan by its id, its operation's or its deployment's, however old; the envelope is a failure's."""
+        envelope = await self.call("arc board", {kind: subject})
+        if envelope.error is not None:
+            return envelope
+        board = cast("ArcBoard", envelope.result)
+        found = (*board.plans, *board.operations)
+        return found[0] if found else Envelope(error=NotFound(f"There is no {kind} {subject} any more."))
 
     async def show_issue(self, issue_id: str) -> dict[str, Any] | Envelope:
         """Read one issue whole; the envelope is a failure's."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from textual.message import Message
 
@@ -9,6 +10,9 @@ from phelix_core.queue.board import Board
 from phelix_core.views.rows import Found
 from phelix_tui.arrangement import Arrangement
 from phelix_tui.backlog import Backlog
+
+if TYPE_CHECKING:  # plans are looked at once the first rows are drawn
+    from phelix_core.arc.board import ArcBoard
 
 
 @dataclass
@@ -73,6 +77,36 @@ class BoardFailed(Message):
 @dataclass
 class QueueGone(Message):
     """There is no queue here."""
+
+
+@dataclass
+class PlansLoaded(Message):
+    """Plans, approvals and operations were looked at."""
+
+    board: "ArcBoard"
+
+
+@dataclass
+class PlansFailed(Message):
+    """They could not be looked at; what is shown of them is old."""
+
+    code: str
+    reason: str
+
+
+@dataclass
+class PlanWanted(Message):
+    """An operator asked for a plan's room; `kind` says whose id `subject` is: a plan, an operation, a deployment."""
+
+    kind: str
+    subject: str
+
+
+@dataclass
+class ReferencesWanted(Message):
+    """An operator asked for what a session refers to."""
+
+    session_id: str
 
 
 @dataclass

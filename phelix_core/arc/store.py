@@ -45,6 +45,7 @@ from phelix_core.errors import (
     PhelixError,
 )
 from phelix_core.files import Folder, UnreadableFile
+from phelix_core.processes import holders_of
 
 _POLICY: Final = "policy.json"
 _DECISIONS: Final = "decisions.jsonl"
@@ -178,7 +179,7 @@ class ArcStore(ArcRecords):
         """Every application by name, and every file of one that cannot be used."""
         found: list[Application] = []
         unreadable: list[Unreadable] = []
-        for name in sorted(self._apps.names()):
+        for name in self.application_names():
             try:
                 found.append(self.application(name))
             except NotFound:  # a folder of the guide's tool, which declares nothing
@@ -186,6 +187,10 @@ class ArcStore(ArcRecords):
             except PhelixError as error:
                 unreadable.append(Unreadable(file=f"{name}/{APPLICATION_FILE}", code=error.code))
         return found, unreadable
+
+    def application_names(self) -> list[str]:
+        """Names of folders that may be applications', sorted."""
+        return sorted(self._apps.names())
 
     def add_application(self, name: str, data: bytes) -> None:
         """Write a new application's file, as a person would; one that is there is `AlreadyExists`."""
@@ -238,13 +243,13 @@ class ArcStore(ArcRecords):
         descriptor = self._locks.try_lock(f"{APPLICATION_NAME.apply(name)}.lock")
         if descriptor is not None:
             return descriptor
-        raise _locked(name, self._holder(name))
+        raise _locked(name, self._holder(name), holders_of(self.lock_of(name)))
 
     def require_unlocked(self, name: str) -> None:
-        """Refuse where an apply of the application is under way, as far as its records tell; takes no lock."""
-        holder = self._holder(name)
-        if holder is not None:
-            raise _locked(name, holder)
+        """Refuse where an apply of the application is under way, or something that one left; takes no lock."""
+        holder, pids = self._holder(name), holders_of(self.lock_of(name))
+        if holder is not None or pids:
+            raise _locked(name, holder, pids)
 
     def _holder(self, name: str) -> Operation | None:
         """The operation that holds an application; None where no record tells of one."""
@@ -263,7 +268,7 @@ class ArcStore(ArcRecords):
         """
         folders = (self._plans, self._operations, self._authz, self._approvals, self._apps)
         paths = [folder.path for folder in folders] + [f"{self._authz.path}/{_POLICY}"]
-        paths += [f"{self._apps.path}/{name}/{APPLICATION_FILE}" for name in sorted(self._apps.names())]
+        paths += [f"{self._apps.path}/{name}/{APPLICATION_FILE}" for name in self.application_names()]
         found = {path: stamp for path in paths if (stamp := _stamp_of(path)) is not None}
         for folder in folders[:4] if whole else ():
             found |= {f"{folder.path}/{name}": stamp for name, stamp in folder.stamps()}
@@ -296,11 +301,22 @@ def _stamp_of(path: str) -> Stamp | None:
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
-def _locked(name: str, holder: Operation | None) -> DeployLocked:
-    by = "" if holder is None else f": the operation {holder.id} of the plan {holder.plan_id}"
+def _locked(name: str, holder: Operation | None, pids: list[int]) -> DeployLocked:
+    if holder is not None:
+        return DeployLocked(
+            f"Another apply holds the application {name}: the operation {holder.id} of the plan {holder.plan_id}. "
+            "Nothing was executed.",
+            details={"application": name, "operation_id": holder.id},
+        )
+    if not pids:
+        return DeployLocked(
+            f"Another apply holds the application {name}. Nothing was executed.", details={"application": name}
+        )
     return DeployLocked(
-        f"Another apply holds the application {name}{by}. Nothing was executed.",
-        details={"application": name} | ({} if holder is None else {"operation_id": holder.id}),
+        f"The application {name} is held by the process {', '.join(map(str, pids))}: another apply that is about to "
+        "begin, or what an earlier one left running. Nothing was executed.",
+        hint="What was left running keeps the application until it ends.",
+        details={"application": name, "processes": pids},
     )
 
 

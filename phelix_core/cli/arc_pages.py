@@ -12,8 +12,9 @@ from phelix_core.commands.arc.authorizing import ApprovalList, Checked, PolicyTo
 from phelix_core.commands.arc.context import Situation
 from phelix_core.commands.arc.endings import Applied
 from phelix_core.frozen import members_of
+from phelix_core.redaction import redact
 from phelix_core.strictjson import plain
-from phelix_core.text import SafeStr
+from phelix_core.text import SafeStr, visible
 from phelix_core.views.moments import long_span, moment, span
 from phelix_core.views.shown import shown
 
@@ -241,8 +242,13 @@ def _operation(page: Page, told: ShownOperation) -> None:
         _field(page, "health", (shown(str(seen.get("status"))), str(seen.get("status"))))
     if record.error is not None:
         _field(page, "error", (shown(record.error.code), "fail"), shown(f"  {record.error.message}"))
-    for line in told.log or ():
-        page.line("  ", shown(line))
+    _log(page, told.log or ())
+
+
+def _log(page: Page, lines: Sequence[str]) -> None:
+    """Lines of a log, looked through as one text first: some secrets take several."""
+    for line in redact("\n".join(lines)).split("\n") if lines else ():
+        page.line("  ", visible(line))
 
 
 def _operations(page: Page, result: OperationList) -> None:
@@ -307,8 +313,7 @@ def _member(page: Page, name: str, value: object, indent: str) -> None:
         page.line(label, " ", shown(shlex.join(items)), hang=_WIDTH + 1)
     elif items and name == "lines":
         page.line(label)
-        for line in items:
-            page.line("  ", shown(line))
+        _log(page, items)
     else:
         unit = " s" if name.endswith("_seconds") else ""
         page.line(label, " ", _moment_or(name, cast("object", value)), unit, hang=_WIDTH + 1)

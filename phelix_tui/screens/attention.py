@@ -1,4 +1,4 @@
-"""Attention: one row for each cause that needs a person, of sessions and of the queue; enter opens what it is about.
+"""Attention: one row for each cause that needs a person, of sessions, queue and plans; enter opens what it is about.
 
 Source: console page, section 2.
 """
@@ -11,7 +11,16 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from phelix_core.text import SafeStr
-from phelix_core.views.queue.attention import ISSUE, SESSION, Cause, queue_cause, session_cause
+from phelix_core.views.queue.attention import (
+    ISSUE,
+    PLAN,
+    PLANS,
+    SESSION,
+    Cause,
+    plans_cause,
+    queue_cause,
+    session_cause,
+)
 from phelix_core.views.rows import Found
 from phelix_tui.actions import Target
 from phelix_tui.arrangement import Patch
@@ -63,10 +72,12 @@ class AttentionRoom(Room):
         return None if cause is None else cause.about
 
     def target(self) -> Target | None:
-        """The issue or session that the cause is about."""
+        """The issue, session or plan that the cause is about."""
         cause = self._cause()
-        if cause is None or cause.opens not in (ISSUE, SESSION):
+        if cause is None or cause.opens not in (ISSUE, SESSION, PLAN):
             return None
+        if cause.opens == PLAN:
+            return self.desk.plan_target(cause.about)
         return self.desk.issue_target(cause.about) if cause.opens == ISSUE else self.desk.target(cause.about)
 
     def hints(self) -> tuple[Cell, ...]:
@@ -86,6 +97,14 @@ class AttentionRoom(Room):
         """What cannot be read is a cause by itself; those that were known stay."""
         self._look()
 
+    def plans_changed(self) -> None:
+        """Look again."""
+        self._look()
+
+    def plans_failed(self) -> None:
+        """What cannot be read is a cause by itself; those that were known stay."""
+        self._look()
+
     def time_passed(self) -> None:
         """Things turn stale with nothing written."""
         self.desk.arrangement.tick(self.desk.now_ms(), ())
@@ -94,6 +113,10 @@ class AttentionRoom(Room):
 
     def _look(self) -> None:
         causes = [*self.desk.backlog.causes(self.desk.moment()), *self._session_causes()]
+        if self.desk.plans_read:
+            causes += self.desk.plans.causes(self.desk.now_ms())
+        if self.desk.plans_failure is not None:
+            causes.append(plans_cause(self.desk.plans_failure))
         if self.desk.queue_failure is not None:
             causes.append(queue_cause(self.desk.queue_failure))
         causes.sort(key=lambda cause: (cause.looks.rank, cause.since_ms, cause.about))
@@ -102,7 +125,7 @@ class AttentionRoom(Room):
         listed.set_rows([_line(cause) for cause in self._causes.values()])
         more = f" of {len(causes):,}" if len(causes) > MOST_CAUSES else ""
         number = f"{len(self._causes):,}{more} cause{'' if len(causes) == 1 else 's'} "
-        counted = [*self.issue_count_cells(), cell(number)]
+        counted = [*self.issue_count_cells(), *self.plan_count_cells(), cell(number)]
         self.query_one("#title", Bar).show(self.title_cells("Attention"), counted, keeps="right")
 
     def _session_causes(self) -> list[Cause]:
@@ -126,8 +149,11 @@ class AttentionRoom(Room):
             self.open_issue(cause.about)
         elif cause.opens == SESSION:
             self.open_session(cause.about)
+        elif cause.opens == PLAN:
+            self.open_plan(cause.about)
         else:
-            self.app.call_later(self.app.run_action, "queue")  # pyright: ignore[reportUnknownMemberType] - App[Unknown]
+            room = "approvals" if cause.opens == PLANS else "queue"
+            self.app.call_later(self.app.run_action, room)  # pyright: ignore[reportUnknownMemberType] - App[Unknown]
 
 
 def _line(cause: Cause) -> Row:

@@ -29,8 +29,10 @@ from phelix_core.views.shown import shown
 from phelix_tui.actions import ADDITIVE, WIDE, Action, Target, why_not
 from phelix_tui.desk import Desk
 from phelix_tui.form import Choice, Entry, FormField, choices_of, form_fields
+from phelix_tui.plan_actions import PlanTarget
 from phelix_tui.screens.dialog import Dialog
 from phelix_tui.screens.drawing import plan_lines
+from phelix_tui.screens.plan_drawing import write_lines
 from phelix_tui.screens.queue_drawing import queue_plan_lines
 from phelix_tui.widgets.pages import Bar, TextPage, cell
 from phelix_tui.widgets.rowlist import Cell
@@ -103,7 +105,10 @@ class ProposalDialog(Dialog[Outcome | Proposal]):
         if self.target.kind == "issue":
             place = line(cell("In ", "muted"), Cell(self.desk.queue_place))
             return [place, *queue_plan_lines(plan, told, caution, self.desk.backlog)]
-        return [line(cell("In ", "muted"), Cell(self.desk.place)), *plan_lines(told, caution)]
+        place = line(cell("In ", "muted"), Cell(self.desk.place))
+        if isinstance(self.target, PlanTarget):
+            return [place, *write_lines(told, caution, self.target.seen)]
+        return [place, *plan_lines(told, caution)]
 
     def show_refusal(self, told: Mapping[str, object]) -> None:
         """Say why there is no plan."""
@@ -140,6 +145,11 @@ class ProposalDialog(Dialog[Outcome | Proposal]):
     def records_changed(self, changes: Collection[str] | None) -> None:
         """Look again where the record this is about has changed."""
         if (changes is None or self.target.id in changes) and self.is_mounted:
+            self.tell_guard()
+
+    def plans_changed(self) -> None:
+        """Look again where this is about a plan."""
+        if self.target.kind == "plan" and self.is_mounted:
             self.tell_guard()
 
     # What the operator does

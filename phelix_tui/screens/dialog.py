@@ -23,6 +23,9 @@ class Dialog(ModalScreen[Answer], Generic[Answer]):
     def records_changed(self, changes: Collection[str] | None) -> None:
         """Some records (None: all) were looked at again; called on the dialog in front."""
 
+    def plans_changed(self) -> None:
+        """Plans, approvals or operations were looked at again; called on the dialog in front."""
+
     def copy(self, text: str, what: str) -> None:
         """Hand text to the terminal's clipboard, and say by which way."""
         cast("App[None]", self.app).copy_to_clipboard(text)  # pyright: ignore[reportUnknownMemberType] - App[Unknown]

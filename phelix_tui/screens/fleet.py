@@ -55,6 +55,7 @@ class FleetRoom(ListRoom):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "find", "Find", id="fleet.find"),
         Binding("v", "app.views", "Saved views", id="fleet.views"),
+        Binding("o", "open_references", "What it refers to", id="fleet.references"),
         Binding("space", "mark", "Mark or unmark", show=False, id="fleet.mark"),
         Binding("V", "mark_range", "Mark from the last mark to here", show=False, id="fleet.mark-range"),
         Binding("U", "unmark", "Unmark all", show=False, id="fleet.unmark"),
@@ -63,6 +64,8 @@ class FleetRoom(ListRoom):
         Binding("tab", "other_pane", "List or preview", show=False, id="fleet.pane"),
         Binding("q", "app.quit", "Quit", id="fleet.quit"),
     ]
+
+    ABOUT = "session"
 
     def __init__(self, desk: Desk) -> None:
         super().__init__(desk)
@@ -130,6 +133,11 @@ class FleetRoom(ListRoom):
         fleet = self.listed
         self._take(self.desk.arrangement.tick(self.desk.now_ms(), fleet.visible_ids))
         self._draw_preview()
+
+    def plans_changed(self) -> None:
+        """Count what waits; what the session under the cursor refers to may be another."""
+        self._tell()
+        self.ask_preview()
 
     def _scrolled(self) -> None:
         """Rows that come into sight are as old as they are, not as old as they were."""
@@ -230,7 +238,7 @@ class FleetRoom(ListRoom):
         fleet, arrangement = self.listed, self.desk.arrangement
         listed, known = fleet.row_count, len(arrangement)
         number = f"{listed:,}/{known:,}" if arrangement.wanted else f"{known:,}"
-        counted = [*self.count_cells(), cell(f"{number} sessions ")]
+        counted = [*self.count_cells(), *self.plan_count_cells(), cell(f"{number} sessions ")]
         if not self._loaded:
             counted = [cell("sessions unknown " if self._failure else "reading… ")]
         self.query_one("#title", Bar).show(self.title_cells(), counted, keeps="right")

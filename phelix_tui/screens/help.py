@@ -8,6 +8,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
 from phelix_core.text import visible
+from phelix_core.views.arc import rows as plans
 from phelix_core.views.queue import rows as issues
 from phelix_core.views.rows import STATES
 from phelix_core.views.story import REFERENCE_LOOKS
@@ -33,12 +34,12 @@ class HelpScreen(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("q,question_mark", "leave", "Back", show=False, id="help.back")]
 
     def __init__(
-        self, sections: Sequence[tuple[str, Sequence[Binding]]], reason: str | None, *, on_issues: bool = False
+        self, sections: Sequence[tuple[str, Sequence[Binding]]], reason: str | None, *, about: str = "session"
     ) -> None:
         super().__init__()
         self._sections = sections
         self._reason = reason
-        self._on_issues = on_issues
+        self._about = about
 
     def compose(self) -> ComposeResult:
         """Title and page."""
@@ -53,14 +54,13 @@ class HelpScreen(Dialog[None]):
         for title, bindings in self._sections:
             lines += [heading(title), *_key_lines(bindings), line()]
         lines += [heading("Actions"), *self._actions(), line(), heading("What the signs mean")]
-        lines += _issue_signs() if self._on_issues else _signs()
+        lines += {"issue": _issue_signs, "plan": _plan_signs}.get(self._about, _signs)()
         page = self.query_one("#help-page", TextPage)
         page.show(lines)
         page.focus()
 
     def _actions(self) -> list[TextLine]:
-        what = "issue" if self._on_issues else "session"
-        told = [line(cell(f"`a` opens the actions on the selected {what}. Nothing is ever written without"))]
+        told = [line(cell(f"`a` opens the actions on the selected {self._about}. Nothing is ever written without"))]
         told.append(line(cell("a confirmation that shows the exact write.")))
         if self._reason is not None:
             told.append(line(cell("Not now: ", "warning"), Cell(visible(self._reason), "warning"), hang=9))
@@ -94,6 +94,28 @@ def _issue_signs() -> list[TextLine]:
     ]
 
 
+def _plan_signs() -> list[TextLine]:
+    return [
+        line(cell(f"{looks.glyph} {looks.word:<14}", looks.role), cell(_PLAN_MEANINGS[name]), hang=16)
+        for name, looks in plans.STATES.items()
+    ]
+
+
+_PLAN_MEANINGS = {
+    "waiting": "nothing but an approval keeps whoever asked from applying it",
+    "indeterminate": "it was begun, its processes are gone, and no end is recorded; it is never run again",
+    "unreadable": "the record is not what was written, or cannot be read; nothing is done with it",
+    "running": "its command runs; its log follows on the plan's page",
+    "pending": "it is authorized, and its command not started yet",
+    "stale": "something it takes for granted is no longer so: make a new plan",
+    "denied": "no rule of the policy lets anybody apply it",
+    "approved": "a person has approved this very plan; it can be applied, once",
+    "ready": "it can be applied without an approval",
+    "failed": "its command ended with an error, or took too long",
+    "cancelled": "its command was ended before it was done",
+    "succeeded": "its command ended well",
+    "applied": "another tool's record says that it was applied",
+}
 _ISSUE_MEANINGS = {
     "needs_recovery": "recorded as stale, or reported so: new claims wait until it is recovered",
     "stale": "its lease or its last checkpoint ran out; the next claim will record it",

@@ -79,10 +79,10 @@ class IssueRoom(StoryRoom):
     def draw(self) -> None:
         """Title, tabs and the page, as of now."""
         row, issue = self.desk.backlog.row(self.issue_id), self.desk.backlog.issues.get(self.issue_id)
-        state: list[Cell] = []
+        state = self.plan_count_cells()
         if row is not None and issue is not None:
             left = f" {row.left}" if row.left else ""
-            state = [cell(f"{row.looks.glyph} {row.looks.word}{left} ", row.looks.role)]
+            state.append(cell(f"{row.looks.glyph} {row.looks.word}{left} ", row.looks.role))
             state.append(cell(f"epoch {issue.lease_epoch} ", "muted"))
         self.query_one("#title", Bar).show(self.title_cells(visible(self.issue_id)), state, keeps="right")
         self.show_page([*refused_lines(self._refused), *self._content()])

@@ -115,6 +115,10 @@ class QueueRoom(ListRoom):
         """The issue under the cursor."""
         return None if self._on_milestones else self._issues.cursor_id
 
+    def what_to_copy(self) -> str | None:
+        """The id; where the queue is empty, the command that fills it."""
+        return self.selected_id() or (None if len(self.desk.backlog) else self.first_command())
+
     def target(self) -> Target | None:
         """That issue, as it is on the screen."""
         return self.desk.issue_target(self.selected_id())
@@ -135,6 +139,10 @@ class QueueRoom(ListRoom):
     def queue_failed(self) -> None:
         """Say that what is shown is old, and why; nothing that was read is taken away."""
         self.reorder()
+
+    def plans_changed(self) -> None:
+        """Count what waits."""
+        self._tell()
 
     def time_passed(self) -> None:
         """Count leases down; what turned stale moves up."""
@@ -171,7 +179,7 @@ class QueueRoom(ListRoom):
         """Keep title, banner, milestones, state line and the empty list's words true."""
         backlog, listed = self.desk.backlog, self._issues.row_count
         number = f"{listed:,}/{len(backlog):,}" if backlog.wanted else f"{len(backlog):,}"
-        counted = [*self.issue_count_cells(banner=True), cell(f"{number} issues ")]
+        counted = [*self.issue_count_cells(banner=True), *self.plan_count_cells(), cell(f"{number} issues ")]
         self.query_one("#title", Bar).show(self.title_cells(self.NAME), counted, keeps="right")
         self._tell_banner()
         self._tell_milestones()

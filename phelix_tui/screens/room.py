@@ -13,7 +13,7 @@ from phelix_core.views.rows import STATES, Found
 from phelix_tui.actions import Target
 from phelix_tui.arrangement import Patch
 from phelix_tui.desk import Desk
-from phelix_tui.messages import IssueWanted, SessionWanted
+from phelix_tui.messages import IssueWanted, PlanWanted, ReferencesWanted, SessionWanted
 from phelix_tui.widgets.pages import Bar, cell
 from phelix_tui.widgets.rowlist import Cell
 
@@ -34,6 +34,9 @@ class Room(Screen[None]):
         Binding("y", "app.copy_id", "Copy the id", id="room.copy"),
     ]
 
+    ABOUT: ClassVar[str] = "issue"
+    """What actions would be about where nothing is selected: a session, an issue, a plan."""
+
     def __init__(self, desk: Desk) -> None:
         super().__init__()
         self.desk = desk
@@ -52,6 +55,10 @@ class Room(Screen[None]):
         """The session or issue that `y` is about."""
         return None
 
+    def what_to_copy(self) -> str | None:
+        """What `y` copies: the id of what is selected."""
+        return self.selected_id()
+
     def target(self) -> Target | None:
         """What `a` is about, as it is on the screen."""
         return self.desk.target(self.selected_id())
@@ -64,6 +71,12 @@ class Room(Screen[None]):
 
     def queue_failed(self) -> None:
         """The queue cannot be read: `desk.queue_failure` says why; called on the room that is seen."""
+
+    def plans_changed(self) -> None:
+        """Plans, approvals or operations were looked at again; called on the room that is seen."""
+
+    def plans_failed(self) -> None:
+        """Plans cannot be read: `desk.plans_failure` says why; called on the room that is seen."""
 
     def time_passed(self) -> None:
         """A second has passed; called on the room that is seen."""
@@ -104,11 +117,30 @@ class Room(Screen[None]):
             cells += [cell(f"claims BLOCKED {blocked:,}", "bold error"), cell(" · ")]
         return cells
 
+    def plan_count_cells(self) -> list[Cell]:
+        """How many plans wait for an approval."""
+        return self.desk.plans.count_cells() if self.desk.plans_read else []
+
     # Ways to other rooms
 
     def open_issue(self, issue_id: str) -> None:
         """Open an issue's room above this one."""
         self.post_message(IssueWanted(issue_id))
+
+    def open_plan(self, row_id: str) -> None:
+        """Open the room of a plan, or of an operation without one, above this one."""
+        kind = "operation" if row_id.startswith("op_") else "plan"
+        self.post_message(PlanWanted(kind, row_id))
+
+    def open_reference(self, kind: str, subject: str) -> None:
+        """Open the plan that a session's reference leads to, above this room."""
+        self.post_message(PlanWanted(kind, subject))
+
+    def action_open_references(self) -> None:
+        """Choose among what the selected session refers to."""
+        session_id = self.selected_id()
+        if session_id is not None:
+            self.post_message(ReferencesWanted(session_id))
 
     def open_session(self, session_id: str) -> None:
         """Open a session's room above this one."""

@@ -27,7 +27,9 @@ class SessionRoom(StoryRoom):
         Binding("escape,q", "back", "Back", id="session.back"),
         Binding("tab", "other_page", "Story or record", id="session.page"),
         Binding("i", "open_issue", "Its issue", id="session.issue"),
+        Binding("o", "open_references", "What it refers to", id="session.references"),
     ]
+    ABOUT = "session"
     OTHER = "Record"
 
     def __init__(self, desk: Desk, session_id: str) -> None:
@@ -47,12 +49,16 @@ class SessionRoom(StoryRoom):
 
     def hints(self) -> tuple[Cell, ...]:
         """The keys to know here."""
-        return (cell(" a act · tab record · esc back · ? help ", "muted"),)
+        return (cell(" a act · o opens references · tab record · esc back · ? help ", "muted"),)
 
     def records_changed(self, changes: Mapping[str, Found | None] | None, patch: Patch) -> None:  # noqa: ARG002 - the room's signature
         """Read it again where it has changed."""
         if changes is None or self.session_id in changes:
             self.look_again()
+
+    def plans_changed(self) -> None:
+        """What it refers to may be another: read it again."""
+        self.look_again()
 
     def time_passed(self) -> None:
         """Keep ages and staleness true."""
@@ -72,7 +78,7 @@ class SessionRoom(StoryRoom):
     def draw(self) -> None:
         """Title, tabs and the page, as of now."""
         row = self.desk.arrangement.row(self.session_id)
-        state = [state_cell(row), cell(" ")] if row else []
+        state = [*self.plan_count_cells(), *([state_cell(row), cell(" ")] if row else [])]
         rev = f"rev {self._shown.session.rev} " if self._shown and not self._failure else ""
         self.query_one("#title", Bar).show(self.title_cells(self.session_id), [*state, cell(rev)])
         self.show_page([*self._trouble(), *self._content(row)])

@@ -151,6 +151,11 @@ class TextPage(ScrollView, can_focus=True, inherit_bindings=False):
             self.scroll_home(animate=False)
 
     @property
+    def is_at_end(self) -> bool:
+        """Whether the last line is in sight."""
+        return self.scroll_offset.y >= self.max_scroll_y
+
+    @property
     def text(self) -> str:
         """All lines, unwrapped, without roles."""
         return "\n".join("".join(cell.text for cell in text.cells) for text in self._lines)

@@ -1,7 +1,6 @@
 """The sessions guide, sentence by sentence: for each promise the tests that hold it, and for each test its promise.
 
-The keys say in our own words what the guide promises, in its order. What waits for plans, approvals and operations as
-commands of their own begins with `LATER`; its tests hold what is true today, and fail when the commands come.
+The keys say in our own words what the guide promises, in its order.
 """
 
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.contract import test_sessions_guide_arc as arc
 from tests.contract import test_sessions_guide_cli as cli
 from tests.contract import test_sessions_guide_lifecycle as lifecycle
 from tests.contract import test_sessions_guide_mcp as mcp
@@ -18,14 +18,14 @@ from tests.contract import test_sessions_guide_recovery as recovery
 from tests.contract import test_sessions_guide_security as security
 
 Test = Callable[..., Any]
-MODULES: Final = (lifecycle, cli, recovery, security, mcp)
-LATER: Final = "later: arc: "
+MODULES: Final = (lifecycle, cli, recovery, security, mcp, arc)
 
 SENTENCES: Final[dict[str, tuple[Test, ...]]] = {
     # What a session is
     "a session is a durable record of one unit of work, from inspecting to completion": (
         lifecycle.test_one_record_carries_a_unit_of_work_from_inspecting_to_its_completion,
         lifecycle.test_what_one_process_recorded_is_there_for_every_later_one_and_lives_in_no_process,
+        arc.test_an_agent_plans_and_is_refused_a_person_approves_the_agent_applies_and_the_record_tells_it_all,
     ),
     "it can be audited": (lifecycle.test_every_change_is_an_event_that_says_what_when_in_which_order_and_through_what,),
     "an agent, or another after a restart, reads what was in flight, what it touched and where it got to": (
@@ -46,6 +46,7 @@ SENTENCES: Final[dict[str, tuple[Test, ...]]] = {
     ),
     "closing it stops, cancels and changes nothing else": (
         lifecycle.test_closing_ends_the_tracking_and_touches_no_process_operation_deployment_plan_or_application,
+        arc.test_closing_a_session_amid_an_apply_ends_nothing_of_it_and_leaves_all_records_of_it,
     ),
     # Lifecycle
     "create gives an active one, a checkpoint keeps it active": (
@@ -61,8 +62,8 @@ SENTENCES: Final[dict[str, tuple[Test, ...]]] = {
     "completed is reported and not verified, and a failed operation does not make a failed session": (
         lifecycle.test_completed_is_what_the_agent_reports_and_a_failed_operation_forces_nothing,
     ),
-    f"{LATER}health is looked up with commands of its own": (
-        security.test_nothing_executes_approves_or_inspects_yet_with_or_without_a_session,
+    "health is looked up with commands of its own": (
+        arc.test_health_and_deployment_are_looked_up_live_and_no_session_says_anything_of_them,
     ),
     # Schema
     "one private JSON file a session, under its id": (
@@ -117,24 +118,30 @@ SENTENCES: Final[dict[str, tuple[Test, ...]]] = {
     ),
     "an interrupted plan is never run again": (
         recovery.test_no_reading_and_no_closing_takes_up_an_interrupted_operation,
+        arc.test_whoever_follows_the_four_steps_after_a_kill_amid_an_apply_learns_the_truth,
     ),
     "an incomplete operation is never taken for a failed one": (
         recovery.test_an_operation_is_told_as_it_really_is_and_an_incomplete_one_never_as_failed,
+        arc.test_an_operations_real_status_is_told_whoever_carried_it_out_and_whatever_became_of_them,
     ),
     "step 1: find sessions, read status, checkpoint and references": (
         recovery.test_list_and_show_tell_status_checkpoint_and_references_to_a_process_that_knows_nothing,
         mcp.test_an_agent_that_only_has_the_tools_can_tell_what_was_in_flight_and_where_it_got_to,
     ),
-    f"{LATER}step 2: look whether each linked plan still applies": (
+    "step 2: look whether each linked plan still applies": (
+        arc.test_a_linked_plan_goes_stale_with_what_it_took_for_granted_and_the_session_stays_as_it_is,
+        arc.test_whoever_follows_the_four_steps_after_a_kill_amid_an_apply_learns_the_truth,
         recovery.test_a_plan_that_changed_or_went_since_it_was_linked_is_told_at_the_next_reading,
-        security.test_nothing_executes_approves_or_inspects_yet_with_or_without_a_session,
     ),
-    f"{LATER}step 3: read each linked operation's real status with a command of its own": (
+    "step 3: read each linked operation's real status with a command of its own": (
+        arc.test_an_operations_real_status_is_told_whoever_carried_it_out_and_whatever_became_of_them,
+        arc.test_whoever_follows_the_four_steps_after_a_kill_amid_an_apply_learns_the_truth,
         recovery.test_an_operation_is_told_as_it_really_is_and_an_incomplete_one_never_as_failed,
-        security.test_nothing_executes_approves_or_inspects_yet_with_or_without_a_session,
     ),
-    f"{LATER}step 4: inspect the live state": (
-        security.test_nothing_executes_approves_or_inspects_yet_with_or_without_a_session,
+    "step 4: inspect the live state": (
+        arc.test_health_and_deployment_are_looked_up_live_and_no_session_says_anything_of_them,
+        arc.test_whoever_follows_the_four_steps_after_a_kill_amid_an_apply_learns_the_truth,
+        arc.test_an_agent_that_only_has_the_tools_follows_the_same_four_steps,
     ),
     "what comes next is the agent's to decide": (
         recovery.test_what_is_read_holds_what_was_recorded_and_no_advice_what_to_do_next,
@@ -143,27 +150,34 @@ SENTENCES: Final[dict[str, tuple[Test, ...]]] = {
     "a session, a change of it and a link grant nothing": (
         security.test_the_id_of_a_session_names_a_record_and_opens_nothing,
         security.test_linking_a_plan_that_needs_approval_leaves_the_plan_the_policy_and_the_absence_of_an_approval,
+        arc.test_over_mcp_without_a_policy_a_plan_is_denied_linked_or_not,
     ),
-    f"{LATER}only plan apply executes, through an unchanged authorization boundary": (
-        security.test_nothing_executes_approves_or_inspects_yet_with_or_without_a_session,
+    "only plan apply executes, through an unchanged authorization boundary": (
+        arc.test_of_all_commands_plan_apply_alone_starts_what_an_application_declares,
+        arc.test_over_mcp_without_a_policy_a_plan_is_denied_linked_or_not,
         lifecycle.test_no_session_command_starts_a_program_or_reaches_out_of_the_machine,
     ),
-    f"{LATER}a plan that needs approval still answers APPROVAL_REQUIRED once it is linked": (
+    "a plan that needs approval still answers APPROVAL_REQUIRED once it is linked": (
+        arc.test_a_plan_that_needs_approval_answers_so_linked_or_not_and_once_approved_it_runs_exactly_once,
         security.test_linking_a_plan_that_needs_approval_leaves_the_plan_the_policy_and_the_absence_of_an_approval,
-        security.test_nothing_executes_approves_or_inspects_yet_with_or_without_a_session,
     ),
     "there is no --actor, and nothing else that names one": (
         security.test_no_option_of_any_verb_names_an_actor,
         security.test_the_surroundings_name_no_actor_either,
+        arc.test_no_word_and_no_variable_names_who_plans_approves_or_applies,
     ),
     "MCP records mcp, the command line cli, and the two never merge": (
         mcp.test_the_two_provenances_never_merge_in_a_record_that_both_write,
+        arc.test_who_asks_over_mcp_is_mcp_to_the_policy_the_plan_the_operation_and_the_log,
     ),
     "missing, malformed and corrupt records fail by their codes and nothing changes": (
         security.test_a_missing_record_is_not_found_and_nothing_is_made_for_it,
         security.test_a_malformed_id_is_refused_before_anything_is_looked_for,
         security.test_a_corrupt_record_is_refused_with_its_code_by_every_verb_and_never_repaired_by_one,
         security.test_a_reference_that_cannot_be_trusted_is_named_and_none_is_linked,
+        arc.test_a_policy_that_cannot_be_understood_or_allows_nobody_lets_nobody_execute,
+        arc.test_a_policy_that_is_a_link_lets_nobody_execute,
+        arc.test_a_plan_that_was_changed_by_a_byte_is_never_executed,
     ),
     "invalid transitions leave the record": (security.test_an_invalid_transition_leaves_the_record_and_links_nothing,),
     "no secrets": (lifecycle.test_free_text_is_stored_and_told_without_the_secret_in_it,),
@@ -179,7 +193,9 @@ SENTENCES: Final[dict[str, tuple[Test, ...]]] = {
     "they are the command line's own logic": (
         mcp.test_a_tool_and_a_command_store_the_same_and_answer_the_same_also_when_they_refuse,
     ),
-    "over local pipes": (mcp.test_no_tool_executes_authorizes_or_touches_a_deployment_and_the_server_has_pipes_alone,),
+    "over local pipes": (
+        mcp.test_no_session_tool_executes_authorizes_or_touches_a_deployment_and_the_server_has_pipes_alone,
+    ),
     "to fail is among them, so that nobody calls completed what is not": (
         mcp.test_work_that_did_not_succeed_is_told_as_failed_and_then_never_as_completed,
     ),
@@ -188,7 +204,7 @@ SENTENCES: Final[dict[str, tuple[Test, ...]]] = {
         mcp.test_a_guard_by_revision_is_for_the_command_line_alone,
     ),
     "none of them executes, authorizes or changes a deployment": (
-        mcp.test_no_tool_executes_authorizes_or_touches_a_deployment_and_the_server_has_pipes_alone,
+        mcp.test_no_session_tool_executes_authorizes_or_touches_a_deployment_and_the_server_has_pipes_alone,
     ),
     "what is made through them says so by itself": (
         mcp.test_the_two_provenances_never_merge_in_a_record_that_both_write,
@@ -219,10 +235,3 @@ def test_every_promise_of_the_guide_has_a_test_that_is_run() -> None:
         assert tests, promise
         assert set(tests) <= run, promise
         assert len(set(tests)) == len(tests), promise
-
-
-def test_what_is_for_later_is_held_by_the_test_that_fails_when_its_commands_come() -> None:
-    later = {promise for promise in SENTENCES if promise.startswith(LATER)}
-    assert len(later) == 6
-    waiting = security.test_nothing_executes_approves_or_inspects_yet_with_or_without_a_session
-    assert {promise for promise in later if waiting not in SENTENCES[promise]} == set()

@@ -1,8 +1,4 @@
-"""The guide's authorization and security: what a session can never do, and how it fails.
-
-What belongs to plans, approvals and operations as commands of their own comes with the arc; until then these tests say
-that there is nothing yet that could execute, and that a session changes nothing that will decide it.
-"""
+"""The guide's authorization and security: what a session can never do, and how it fails."""
 
 from pathlib import Path
 
@@ -13,7 +9,6 @@ from tests.contract.guide_stage import (
     CLOSERS,
     LINKED,
     MUTATIONS,
-    OPERATION,
     PLAN,
     beside_sessions,
     created,
@@ -23,18 +18,6 @@ from tests.contract.guide_stage import (
 from tests.rig import Phelix, bytes_of
 
 ABSENT = "ses_00000000000000ff"
-LATER = [
-    ["plan", "create"],
-    ["plan", "show", PLAN],
-    ["plan", "list"],
-    ["plan", "apply", PLAN],
-    ["authz", "approve", PLAN],
-    ["authz", "check", PLAN],
-    ["operation", "status", OPERATION],
-    ["operation", "cancel", OPERATION],
-    ["inspect", "deployment", "billing"],
-    ["inspect", "health", "billing"],
-]
 BAD_IDS = ["ses_0123456789ABCDEF", "../ses_0123456789abcdef", "ses_0123456789abcdef\n", "ses_0123456789abcde", PLAN, ""]
 CORRUPT = {
     "garbage": (b"garbage", "SESSION_CORRUPT"),
@@ -46,19 +29,6 @@ CORRUPT = {
     "another id": (b'"session_id": "ses_00000000000000aa"', "SESSION_INVALID"),
     "another revision": (b'"rev": 2', "SESSION_INVALID"),
 }
-
-
-@pytest.mark.parametrize("argv", LATER, ids=" ".join)
-def test_nothing_executes_approves_or_inspects_yet_with_or_without_a_session(
-    phelix: Phelix, data_dir: Path, argv: list[str]
-) -> None:
-    planted(data_dir)
-    phelix("session", "checkpoint", created(phelix), *LINKED)
-    before = bytes_of(data_dir)
-    answer = phelix(*argv, "--json")
-    assert (answer.code, answer.error["code"]) == (2, "INVALID_ARGUMENT")
-    assert bytes_of(data_dir) == before
-    assert not {name for name in CATALOGUE if name.split()[0] in {"plan", "authz", "operation", "inspect"}}
 
 
 def test_the_id_of_a_session_names_a_record_and_opens_nothing() -> None:

@@ -17,9 +17,11 @@ IDENTITY = [
     "actor", "role", "authenticated", "approval", "approved", "identity", "principal", "token", "credential", "via",
     "id", "rev", "status", "at_ms", "user", "extra", "schema_version", "__class__", "",
 ]  # fmt: skip
-OF_A_STATUS = {"session list", "queue list", "queue checkpoint", "queue close", "queue advance"}
+OF_A_STATUS = {"session list", "queue list", "queue checkpoint", "queue close", "queue advance", "operation list"}
 """Commands that take the status that a record has or gets; an identity it is nowhere."""
 OVER_MCP = {"session create", "session show", "session list", "session checkpoint", "session complete", "session fail"}
+NOT_OVER_MCP = {"authz approve", "authz revoke", "authz check", "authz list", "operation cancel"}
+"""Of plans and operations what is a person's alone."""
 
 
 def good(command: Command) -> dict[str, object]:
@@ -72,6 +74,20 @@ def test_over_mcp_there_are_six_session_commands_and_no_cancel() -> None:
         validate(COMMANDS["session cancel"], {"session_id": ID}, Surface.MCP)
 
 
+def test_over_mcp_nobody_approves_revokes_or_cancels() -> None:
+    arc = {name for name in COMMANDS if name.split()[0] in {"plan", "authz", "operation", "inspect", "context"}}
+    assert {name for name in arc if Surface.MCP not in COMMANDS[name].surfaces} == NOT_OVER_MCP
+    for name in NOT_OVER_MCP:
+        assert COMMANDS[name].surfaces == {Surface.CLI, Surface.TUI}
+        with pytest.raises(InvalidArgument, match="not carried"):
+            validate(COMMANDS[name], good(COMMANDS[name]), Surface.MCP)
+
+
+def test_one_command_alone_executes() -> None:
+    assert {name for name, command in COMMANDS.items() if command.executes} == {"plan apply"}
+    assert COMMANDS["plan apply"].effect is Effect.WRITE
+
+
 def test_every_field_at_fault_is_named_at_once() -> None:
     wrong: dict[str, object] = {"session_id": "x", "step": 1, "plans": "pln_1", "if_rev": "1", "more": None}
     assert fields_at_fault(COMMANDS["session checkpoint"], wrong).keys() == wrong.keys()
@@ -86,6 +102,16 @@ WRONG: list[tuple[str, str, list[Any]]] = [
     ("session list", "status", ["", "Active", 1]),
     ("session checkpoint", "plans", [None, "pln_0123456789abcdef", [None], [1], [["pln_"]], ["pln_"]]),
     ("session prune", "older_than", ["", "1", "d", "1w", "-1d", "1d\n", "1234567d", "1.5h", "٣d"]),
+    ("plan create", "action", [None, "", "Deploy", "rebuild", "deploy\n", 1]),
+    ("plan create", "app", [None, "", "Shop", "../shop", "shop/", ".", "a" * 65, "shop\n", 1]),
+    ("plan create", "to", ["", "--force", "-1", "1.4.0\n", "1/2", "1 2", "v" * 129, 1.4]),
+    ("plan create", "reason", [1, "a\0b", "\ud800", "x" * 501]),
+    ("plan show", "plan_id", [None, "", "pln_", "PLN_0123456789ABCDEF", "pln_0123456789abcdef\n", ID]),
+    ("authz approve", "expect_hash", ["", "sha256:", f"sha256:{'A' * 64}", f"sha256:{'0' * 63}", "0" * 64]),
+    ("authz list", "limit", [-1, "1", 1.0, True]),
+    ("operation status", "operation_id", [None, "op_", "op_0123456789abcdef ", "pln_0123456789abcdef"]),
+    ("operation status", "log_lines", [-1, 1_001, "5", True, None]),
+    ("operation list", "status", ["", "Running", "unknown"]),
     ("demo", "sessions", [0, -1, None, 10**6 + 1, "5"]),
     ("doctor", "fix", [None, "yes", 1]),
 ]
@@ -139,6 +165,24 @@ def test_the_equivalent_of_odd_text_survives_a_shell_and_the_parser(value: str) 
     command = COMMANDS["session create"]
     request = validate(command, {"title": value}, Surface.TUI)
     call = parse(shlex.split(equivalent(command, request))[1:])
+    assert validate(command, call.raw, Surface.CLI) == request
+
+
+@pytest.mark.parametrize(
+    ("name", "raw"),
+    [
+        ("plan create", {"action": "rollback", "app": "shop", "to": "1.2.0", "reason": "-it is 'slow' $(rm)"}),
+        ("plan apply", {"plan_id": "pln_0123456789abcdef"}),
+        ("authz approve", {"plan_id": "pln_0123456789abcdef", "expect_hash": f"sha256:{'0' * 64}"}),
+        ("operation cancel", {"operation_id": "op_0123456789abcdef"}),
+        ("operation status", {"operation_id": "op_0123456789abcdef", "log_lines": 5}),
+    ],
+)
+def test_the_equivalent_of_words_by_place_stands_in_their_places(name: str, raw: dict[str, object]) -> None:
+    command = COMMANDS[name]
+    request = validate(command, raw, Surface.TUI)
+    call = parse(shlex.split(equivalent(command, request, "/tmp/here"))[1:])
+    assert (call.command.name, call.data_dir) == (name, "/tmp/here")
     assert validate(command, call.raw, Surface.CLI) == request
 
 

@@ -79,6 +79,7 @@ def tool(name: str, effect: Effect, act: Callable[[dict[str, Any]], dict[str, An
 TOOLS = [
     tool("write", Effect.WRITE, write),
     tool("look", Effect.READ, look),
+    tool("execute", Effect.WRITE, write, executes=True),
     tool("either", Effect.WRITE, look, looks=only_looks, destructive=True),
     tool("chatter", Effect.READ, chatter),
     tool("fail", Effect.WRITE, fail),

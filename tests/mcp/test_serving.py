@@ -182,6 +182,26 @@ def test_slow_reads_keep_no_write_and_no_other_read_waiting(stage: Host, gate: G
         assert stage.result(slow[number]) == {"saw": number}
 
 
+def test_what_executes_keeps_no_write_no_read_and_nothing_else_that_executes_waiting(stage: Host, gate: Gates) -> None:
+    held = gate("held")
+    slow = stage.call("execute", text="first", at="held")
+    held.reached()
+    assert stage.result(stage.call("write", text="a write")) == {"wrote": "a write"}
+    assert stage.result(stage.call("look", text="a read")) == {"saw": "a read"}
+    assert stage.result(stage.call("execute", text="another")) == {"wrote": "another"}
+    held.opened()
+    assert stage.result(slow) == {"wrote": "first"}
+
+
+def test_a_slow_write_keeps_nothing_that_executes_waiting(stage: Host, gate: Gates) -> None:
+    held = gate("held")
+    slow = stage.call("write", text="first", at="held")
+    held.reached()
+    assert stage.result(stage.call("execute", text="meanwhile")) == {"wrote": "meanwhile"}
+    held.opened()
+    assert stage.result(slow) == {"wrote": "first"}
+
+
 def test_thirty_two_calls_at_once_are_each_answered_right_and_writes_in_order(stage: Host, tmp_path: Path) -> None:
     asked = {
         stage.call(*(("write",) if number % 2 else ("look",)), text=number): number  # all sent before any is heard
@@ -206,6 +226,19 @@ def test_a_write_that_has_begun_is_carried_to_its_end_and_answered_although_it_w
 ) -> None:
     held = gate("held")
     begun = stage.call("write", text="begun", at="held")
+    held.reached()
+    cancel(stage, begun)
+    stage.ping()
+    held.opened()
+    assert stage.result(begun) == {"wrote": "begun"}
+    assert noted(tmp_path) == ["begun"]
+
+
+def test_what_executes_is_carried_to_its_end_and_answered_although_it_was_cancelled(
+    stage: Host, gate: Gates, tmp_path: Path
+) -> None:
+    held = gate("held")
+    begun = stage.call("execute", text="begun", at="held")
     held.reached()
     cancel(stage, begun)
     stage.ping()

@@ -127,6 +127,7 @@ LEAST: dict[str, Any] = {
     "name": "kept", "project_name": "x", "campaign_name": "x", "campaign_id": "x", "issue_id": "x", "issue": "x",
     "batch": "{}", "host": "x", "workload_classes": ["x"], "resolution": "requeue", "status": "done", "summary": "x",
     "next_step": "x", "evidence": ["x"], "reason": "x", "kind": "x", "path": "x", "where": "app=billing",
-    "file": "x",
+    "file": "x", "plan_id": "pln_0000000000002004", "operation_id": "op_0000000000002001", "action": "deploy",
+    "app": "shop", "resource": "project",
 }  # fmt: skip
 """For each field that some command requires, a value that it takes."""

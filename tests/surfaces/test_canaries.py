@@ -21,6 +21,7 @@ from phelix_core.errors import PhelixError
 from phelix_core.redaction import redact
 from phelix_core.strictjson import dumps
 from tests.canaries import CANARIES, IDS, Canary, found_in, found_under, in_turn
+from tests.core.arc.stage import declare
 from tests.rig import PHELIX, FixedClock, Phelix, did, environment
 from tests.surfaces.queue_fleet import LEAST
 from tests.tui.hostile import hostile_record
@@ -106,6 +107,7 @@ def required(name: str, but: Field | None) -> list[str]:
     given = {**LEAST, "session_id": ID, "keep": "0", "directory": "demo"}
     fields = [field for field in load_command(name).fields(Surface.CLI) if field.required and field is not but]
     few = ["--sessions=1"] if name == "demo" and (but is None or but.positional) else []
+    few += ["--to=1.4.0"] if name == "plan create" and (but is None or but.name != "to") else []
     words = [
         (field, value) for field in fields for value in ([*given[field.name]] if field.many else [given[field.name]])
     ]
@@ -141,6 +143,7 @@ def test_no_field_of_a_command_lets_one_through(
 ) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
+    declare(tmp_path / "data")
     for number, canary in enumerate(CANARIES):
         did(env, "session create", title="ship")
         session_id = f"ses_{number + 1:016x}"
@@ -168,6 +171,25 @@ def test_free_text_is_stored_with_the_secret_cut_out(say: Say, data_dir: Path, c
     for argv in (["show", record.stem], ["list"], ["list", "--where", f'result~"{canary.text}"']):
         for json in ([], ["--json"]):
             say("session", *argv, *json)
+    assert found_under(data_dir) == {}
+
+
+@pytest.mark.parametrize("canary", CANARIES, ids=IDS)
+def test_a_plans_reason_is_stored_with_the_secret_cut_out(say: Say, data_dir: Path, canary: Canary) -> None:
+    declare(data_dir)
+    asked = ["plan", "create", "deploy", "shop", "--to=1.4.0", f"--reason=it was {canary.text} until now"]
+    for json in ([], ["--json"]):
+        say(*asked, "--dry-run", *json)
+    say(*asked)
+    [plan] = (data_dir / "plans").glob("*.json")
+    assert b"it was " in plan.read_bytes()
+    assert b"[REDACTED:" in plan.read_bytes()
+    for argv in (
+        ["plan", "show", plan.stem], ["plan", "list"], ["plan", "apply", plan.stem, "--dry-run"],
+        ["authz", "approve", plan.stem], ["plan", "apply", plan.stem], ["context", "shop"],
+    ):  # fmt: skip
+        for json in ([], ["--json"]):
+            say(*argv, *json)
     assert found_under(data_dir) == {}
 
 
@@ -260,16 +282,18 @@ def test_an_address_in_place_of_a_folder_is_not_told(say: Say, tmp_path: Path, m
 
 @pytest.mark.parametrize("surface", [Surface.TUI, Surface.MCP])
 def test_no_input_of_another_surface_lets_one_through(data_dir: Path, clock: FixedClock, surface: Surface) -> None:
+    declare(data_dir)
     env = environment(data_dir, clock, surface)
-    for number, canary in enumerate(CANARIES):
-        did(env, "session create", title="ship")
-        known = {**LEAST, "session_id": f"ses_{number + 1:016x}", "keep": 0, "older_than": "1d"}
+    for canary in CANARIES:
+        session_id = did(env, "session create", title="ship").session_id
+        known = {**LEAST, "session_id": session_id, "keep": 0, "older_than": "1d"}
         for name in COMMANDS:
             command = load_command(name)
             if name == "demo" or command.effect is Effect.PROGRAM:
                 continue
             fields = command.fields(surface)
             base = {field.name: known[field.name] for field in fields if field.name in known and field.required}
+            base |= {"to": "1.4.0"} if name == "plan create" else {}
             for raw in (
                 *({**base, field.name: value} for field in fields for value in values_of(field, canary.text)),
                 {**base, canary.text: 1}, {**base, canary.text: {canary.text: [canary.text]}},

@@ -55,6 +55,15 @@ def test_bash_offers_the_values_that_are_known(offered: Callable[..., list[str]]
     assert offered("completion", "z") == ["zsh"]
 
 
+def test_bash_offers_what_plans_and_operations_take(offered: Callable[..., list[str]]) -> None:
+    assert offered("plan", "") == ["create", "show", "list", "apply"]
+    assert offered("authz", "r") == ["revoke"]
+    assert set(offered("plan", "create", "")) >= {"deploy", "rollback", "--to", "--reason", "--dry-run"}
+    assert offered("operation", "list", "--status", "in") == ["indeterminate"]
+    assert offered("inspect", "he") == ["health"]
+    assert "--dry-run" not in offered("operation", "status", "")
+
+
 def test_bash_offers_saved_views_where_one_is_named(offered: Callable[..., list[str]], env: Environment) -> None:
     did(env, "session create")
     did(env, "view save", name="late", where="is:stale")

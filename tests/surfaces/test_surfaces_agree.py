@@ -1,6 +1,7 @@
 """One declaration, three surfaces: each command through each of them stores and answers the same."""
 
 import atexit
+import fcntl
 import json
 import re
 import sqlite3
@@ -16,15 +17,18 @@ from pydantic import TypeAdapter, ValidationError
 
 from phelix_core import errors
 from phelix_core.checks import Surface
-from phelix_core.commands.environment import Environment
+from phelix_core.commands.arc.inspecting import RESOURCES
+from phelix_core.commands.environment import Environment, open_environment
 from phelix_core.commands.registry import CATALOGUE, Command, Effect, load_command, validate
 from phelix_core.commands.run import run
-from phelix_core.errors import InvalidArgument, PhelixError
-from phelix_core.settings import load_settings
+from phelix_core.errors import Cancelled, Interrupted, InvalidArgument, PhelixError
+from phelix_core.settings import Settings, load_settings
 from phelix_core.strictjson import JsonRefused, dumps, loads, plain
 from tests.core.queue.foreign import as_agents_left_it
 from tests.rig import FixedClock, Phelix, bytes_of, did, environment
-from tests.surfaces.queue_fleet import LEAST, QUEUE_REFUSED, QUEUE_STORED, fill
+from tests.surfaces import arc_fleet, queue_fleet
+from tests.surfaces.arc_fleet import ARC_REFUSED, ARC_STORED
+from tests.surfaces.queue_fleet import LEAST, QUEUE_REFUSED, QUEUE_STORED
 from tests.surfaces.schema_reader import KEYWORDS, TYPES, faults, parts
 
 COMMANDS = {name: load_command(name) for name in CATALOGUE}
@@ -48,6 +52,7 @@ STORED: dict[str, dict[str, Any]] = {
     "mcp config": {"host": "codex", "server": "lifecycle"},
     "schema": {"words": ["session", "create"]},
     **QUEUE_STORED,
+    **ARC_STORED,
 }
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "session create": ({"title": "x" * 201}, "INVALID_ARGUMENT"),
@@ -63,6 +68,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "view remove": ({"name": "../sessions/x"}, "INVALID_ARGUMENT"),
     "schema": ({"words": ["nope"]}, "NOT_FOUND"),
     **QUEUE_REFUSED,
+    **ARC_REFUSED,
 }
 
 
@@ -81,9 +87,13 @@ def argv_of(command: Command, raw: dict[str, Any], folder: Path) -> list[str]:
     return words
 
 
-def fleet(data_dir: Path, *, queue: bool = False) -> Environment:
-    """The command line's environment over one active and one closed session and a queue, from long ago."""
-    copytree(filled(queue=queue), data_dir)
+def fleet(data_dir: Path, name: str = "") -> Environment:
+    """The command line's environment over one active and one closed session, from long ago.
+
+    There is a queue as well where the command `name` is about one, and an application with its plans.
+    """
+    about = "queue" if name.startswith("queue ") else "arc" if name in ARC_STORED else ""
+    copytree(filled(about), data_dir)
     env = environment(data_dir, FixedClock(1_000))
     for _ in range(2):  # the sessions took the first ids
         env.mint()
@@ -91,14 +101,16 @@ def fleet(data_dir: Path, *, queue: bool = False) -> Environment:
 
 
 @cache
-def filled(*, queue: bool) -> Path:
+def filled(about: str) -> Path:
     """A data directory to copy: made once a process, gone with it."""
     folder = TemporaryDirectory()
     atexit.register(folder.cleanup)
     data_dir = Path(folder.name) / "data"
     env = environment(data_dir, FixedClock(1_000))
-    if queue:
-        fill(data_dir)
+    if about == "queue":
+        queue_fleet.fill(data_dir)
+    if about == "arc":
+        arc_fleet.fill(data_dir)
     did(env, "session create", title="first", app="billing")
     did(env, "session create", title="second")
     did(env, "session complete", session_id=CLOSED)
@@ -110,18 +122,22 @@ def provenance_aside(value: Any) -> Any:
     """A value without what rightly differs between surfaces: who, through what, when, and which fresh id."""
     if isinstance(value, dict):
         members = cast("dict[str, Any]", value).items()
-        varies = {"via", "actor", "at"}
         return {
-            name: "…" if name in varies or name.endswith(VARYING) else provenance_aside(member)
-            for name, member in members
+            name: "…" if name in WHO or name.endswith(VARYING) else provenance_aside(member) for name, member in members
         }
     if isinstance(value, list):
         return [provenance_aside(item) for item in cast("list[Any]", value)]
-    return re.sub("(ses_|[A-Z]+-)[0-9a-f]{16}", r"\1…", value) if isinstance(value, str) else value
+    return FRESH.sub("…", value) if isinstance(value, str) else value
 
 
-VARYING = ("_ms", "At", "_at", "_mono", "Ms", "dbPath")
+WHO = {"via", "actor", "at", "actor_type", "actor_provenance", "approver_provenance", "pid", "process", "boot_id"}
+VARYING = ("_ms", "At", "_at", "_mono", "Ms", "dbPath", "data_dir")
 """How the names of members end that hold a time, a duration or a place."""
+FRESH = re.compile(
+    "(ses|pln|azd|apr)_(?!0{12}2)[0-9a-f]{16}|[A-Z]+-[0-9a-f]{16}|dep-[0-9a-f]{24}"
+    "|(?<=through )(cli|mcp|tui)|.*(?=/queue.db)"
+)
+"""Ids that the fleet does not hold, the name of a surface in a sentence, and the folder of the queue."""
 TABLES = ("issues", "leases", "runs", "checkpoints", "artifacts", "campaigns", "milestones", "events", "projects")
 
 
@@ -156,10 +172,26 @@ def undisturbed(data_dir: Path) -> object:
 
 
 def stored(data_dir: Path) -> list[object]:
-    """Every record there is, provenance aside, every saved view, and every row of the queue."""
-    records = [provenance_aside(loads(path.read_bytes())) for path in data_dir.glob("sessions/ses_*.json")]
-    views = [(path.name, path.read_bytes()) for path in data_dir.glob("views/*.toml")]
-    return [*sorted([*records, *views], key=str), *queued(data_dir)]
+    """Every record there is, provenance aside, every saved view, every log, and every row of the queue."""
+    records = [
+        provenance_aside(loads(path.read_bytes()))
+        for pattern in ("sessions/ses_*.json", "plans/*.json", "ops/*.json", "authz/approvals/*.json")
+        for path in data_dir.glob(pattern)
+    ]
+    decided = data_dir / "authz" / "decisions.jsonl"
+    lines = decided.read_bytes().splitlines() if decided.exists() else []
+    plain_files = [*data_dir.glob("views/*.toml"), *data_dir.glob("ops/*.log")]
+    others = [provenance_aside(loads(line)) for line in lines] + [
+        (path.name, path.read_bytes()) for path in plain_files
+    ]
+    return [*sorted([*records, *others], key=str), *queued(data_dir)]
+
+
+def settled(data_dir: Path) -> None:
+    """Wait until nobody applies any more: what the console has begun goes on without it."""
+    for lock in data_dir.glob("ops/locks/*.lock"):
+        with lock.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
 
 
 def told(answer: Any) -> Any:
@@ -173,18 +205,24 @@ def told(answer: Any) -> Any:
 def test_every_surface_stores_and_answers_the_same(tmp_path: Path, name: str) -> None:
     command, raw = COMMANDS[name], STORED[name]
     answers: dict[str, tuple[object, object]] = {}
-    queue = name.startswith("queue ")
-    fleet(tmp_path / "cli", queue=queue)
+    fleet(tmp_path / "cli", name)
     ran = Phelix(tmp_path / "cli", tmp_path)(*argv_of(command, raw, tmp_path), "--json")
     answers["cli"] = (told(ran.result), stored(tmp_path / "cli"))
     for surface in command.surfaces - {Surface.CLI}:
         data_dir = tmp_path / surface.value
-        fleet(data_dir, queue=queue)
+        fleet(data_dir, name)
         env = environment(data_dir, timeless(), surface)
         if name in {"session create", "queue claim", "queue advance"}:  # the fleet took the first ids
             env.mint()
             env.mint()
-        answers[surface.value] = (told(plain(did(env, name, **raw))), stored(data_dir))
+        if command.executes and surface is Surface.TUI:  # which answers as soon as a process of its own has begun
+            env = open_environment(Settings(data_dir=str(data_dir)), surface)
+            did(env, name, **raw)
+            settled(data_dir)
+            answer = plain(did(env, name, **raw)) | {"already_applied": False}
+        else:
+            answer = plain(did(env, name, **raw))
+        answers[surface.value] = (told(answer), stored(data_dir))
     first = answers.pop("cli")
     for surface, answer in answers.items():
         assert answer == first, surface
@@ -194,14 +232,49 @@ def test_every_surface_stores_and_answers_the_same(tmp_path: Path, name: str) ->
 def test_every_surface_refuses_with_the_same_words_and_changes_nothing(tmp_path: Path, name: str) -> None:
     command, (raw, code) = COMMANDS[name], REFUSED[name]
     data_dir = tmp_path / "data"
-    fleet(data_dir, queue=name.startswith("queue "))
+    fleet(data_dir, name)
     before = undisturbed(data_dir)
     ran = Phelix(data_dir, tmp_path)(*argv_of(command, raw, tmp_path), "--json")
     assert ran.error["code"] == code
     for surface in command.surfaces - {Surface.CLI}:
-        envelope = run(command, raw, environment(data_dir, timeless(), surface))
-        assert plain(envelope.failure()) == ran.error
+        env = environment(data_dir, timeless(), surface)
+        if command.executes and surface is Surface.TUI:  # which waits for a process, by a clock that moves
+            env = open_environment(Settings(data_dir=str(data_dir)), surface)
+        assert plain(run(command, raw, env).failure()) == ran.error
     assert undisturbed(data_dir) == before
+
+
+@pytest.mark.parametrize("name", [name for name in STORED if COMMANDS[name].effect is Effect.WRITE])
+def test_a_dry_run_and_a_read_only_environment_write_nothing_whatever_the_surface(tmp_path: Path, name: str) -> None:
+    command, data_dir = COMMANDS[name], tmp_path / "data"
+    raw = STORED[name] | ({"fix": True} if name == "doctor" else {})
+    fleet(data_dir, name)
+    before = undisturbed(data_dir)
+    for surface in command.surfaces:
+        shown = run(command, raw, environment(data_dir, timeless(), surface), dry_run=True)
+        assert shown.error is None
+        assert re.fullmatch("sha256:[0-9a-f]{64}", plain(shown.result)["digest"])
+        refusal = run(command, raw, environment(data_dir, timeless(), surface, read_only=True)).error
+        assert refusal is not None
+        assert refusal.code == "READ_ONLY"
+        assert undisturbed(data_dir) == before
+
+
+@pytest.mark.parametrize("name", [name for name in ARC_STORED if COMMANDS[name].effect is Effect.WRITE])
+def test_what_a_dry_run_showed_is_done_under_its_digest_and_nothing_under_another(tmp_path: Path, name: str) -> None:
+    command, raw = COMMANDS[name], STORED[name]
+    for surface in command.surfaces:
+        data_dir = tmp_path / surface.value
+        fleet(data_dir, name)
+        env = open_environment(Settings(data_dir=str(data_dir)), surface)
+        digest = plain(run(command, raw, env, dry_run=True).result)["digest"]
+        before = undisturbed(data_dir)
+        other = run(command, raw, env, expect_digest=f"sha256:{'0' * 64}").error
+        assert other is not None
+        assert (other.code, other.details["digest"]) == ("SESSION_CONFLICT", digest)
+        assert undisturbed(data_dir) == before
+        assert run(command, raw, env, expect_digest=digest).error is None, surface
+        settled(data_dir)
 
 
 @pytest.mark.parametrize("name", [*STORED, "tui", "demo", "skill", "queue import", "completion"])
@@ -246,6 +319,8 @@ def lines_of(name: str, folder: Path) -> list[list[str]]:
     return [wrong, [*name.split(), "one", "too", "many"]]
 
 
+OF_AN_OPERATION = [["plan", "apply"], ["operation", "status"], ["operation", "cancel"]]
+"""Only these answers stand for a durable operation, and name it."""
 REFUSED_BY_NAME = {
     "demo": ["."],
     "skill": ["--install", "absent"],
@@ -262,12 +337,15 @@ def test_every_command_keeps_the_rules_of_envelope_exit_status_and_streams(tmp_p
     tried = zip(*(lines_of(name, folder) for folder in folders), strict=True)
     for number, (for_json, for_text) in enumerate(tried):
         for folder in folders:
-            fleet(folder / f"data{number}", queue=name.startswith("queue "))
+            fleet(folder / f"data{number}", name)
         as_json = Phelix(folders[0] / f"data{number}", tmp_path)(*for_json, "--json", cwd=folders[0])
         as_text = Phelix(folders[1] / f"data{number}", tmp_path)(*for_text, cwd=folders[1])
         assert as_json.code == as_text.code
         assert as_json.out.decode() == dumps(as_json.envelope) + "\n"
-        assert list(as_json.envelope) == ["schema_version", "status", "error" if as_json.code else "result"]
+        standing_for = ["operation_id"] if for_json[:2] in OF_AN_OPERATION else []
+        told_in = ["schema_version", *standing_for, "status", "error" if as_json.code else "result"]
+        assert list(as_json.envelope) == [name for name in told_in if name in as_json.envelope]
+        assert "operation_id" in as_json.envelope or not standing_for or as_json.code
         assert as_text.err == as_json.err
         if as_json.code:
             assert as_json.code == as_json.error["exit_code"]
@@ -295,9 +373,19 @@ TABLE = """
 
 def kinds(kind: type[PhelixError] = PhelixError) -> Iterator[type[PhelixError]]:
     for sub in kind.__subclasses__():
-        if sub.__module__ == errors.__name__:
+        if sub.__module__ == errors.__name__ and "code" in vars(sub):
             yield sub
         yield from kinds(sub)
+
+
+def test_an_interrupt_has_the_code_of_what_is_cancelled_and_the_status_that_a_shell_expects() -> None:
+    assert (Interrupted.code, Interrupted.exit_code, Interrupted().message) == (
+        Cancelled.code,
+        130,
+        Cancelled().message,
+    )
+    others = {sub for kind in kinds() for sub in kind.__subclasses__() if "code" not in vars(sub)} - {Interrupted}
+    assert {sub for sub in others if sub.__module__ == errors.__name__} == set(), "one class a code but for this"
 
 
 def test_every_code_has_the_exit_status_and_retryability_of_the_table() -> None:
@@ -353,7 +441,7 @@ def test_each_schema_is_well_formed_and_says_nothing_that_no_reader_checks(name:
 
 @pytest.mark.parametrize("name", STORED)
 def test_what_is_answered_fits_the_schema_of_the_result(tmp_path: Path, name: str) -> None:
-    env = fleet(tmp_path / "data", queue=name.startswith("queue "))
+    env = fleet(tmp_path / "data", name)
     raw = {} if name == "session list" else STORED[name]
     if name.startswith("queue "):
         env = environment(tmp_path / "data", timeless())
@@ -362,6 +450,21 @@ def test_what_is_answered_fits_the_schema_of_the_result(tmp_path: Path, name: st
     assert faults(root, answer, root) == []
     if name != "schema":
         assert faults(root, {}, root), "a schema that takes anything tells nothing"
+
+
+@pytest.mark.parametrize("resource", RESOURCES)
+def test_each_topic_that_can_be_inspected_fits_the_schema_and_is_the_same_everywhere(
+    tmp_path: Path, resource: str
+) -> None:
+    fleet(tmp_path / "data", "inspect")
+    app = {"app": "shop"} if resource in {"app", "deployment", "versions", "health"} else {}
+    answers = [
+        plain(did(environment(tmp_path / "data", timeless(), surface), "inspect", resource=resource, **app))
+        for surface in Surface
+    ]
+    root = schema_of("inspect")["result"]
+    assert [faults(root, answer, root) for answer in answers] == [[]] * 3
+    assert answers == [answers[0]] * 3
 
 
 def test_a_record_from_the_future_with_every_reference_fits_the_schema_too(tmp_path: Path) -> None:
@@ -380,7 +483,8 @@ SAMPLES: list[Any] = [
     "bash", "1d", "1d\n", "999999d", "x" * 128, "x" * 129, "é" * 64, "é" * 65, "x" * 501, "x" * 2_001, "x" * 4_097,
     "a\0b", ID, f"{ID}\n", ID.upper(), "pln_0000000000000001", [], ["x"], [ID], ["pln_0000000000000001"],
     ["pln_0000000000000001"] * 2, ["pln_0000000000000001", None], [1], [[]], {}, {"a": 1}, ["dep-1"],
-    ["op_0000000000000001", "op_x"], 1_000_000, 1_000_001,
+    ["op_0000000000000001", "op_x"], 1_000_000, 1_000_001, "op_0000000000000001", f"sha256:{'0' * 64}", "deploy",
+    "1.4.0", "shop", "../shop", "--force",
 ]  # fmt: skip
 
 

@@ -1,13 +1,15 @@
-"""The checklist of the upstream page's section 11, as far as it concerns sessions, with our own answers.
+"""The checklist of the upstream page's section 11, line by line, with our own answers.
 
 Numbers in the docstrings are the checklist's; where `sessions.md` decides otherwise, its answer is the one tested.
 """
 
+import itertools
 import json
 import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,18 @@ from phelix_core.commands.registry import CATALOGUE, load_command
 from phelix_core.sessions import transitions
 from phelix_core.sessions.transitions import References, Stamp
 from phelix_core.strictjson import dumps
+from tests.contract.guide_works import (
+    answer_of,
+    applying,
+    end_of_command,
+    executions,
+    held,
+    operation_of,
+    planned,
+    works,
+)
+from tests.core.arc.stage import APPROVED_FIRST, put_policy
+from tests.mcp.host import Host, serve_argv
 from tests.rig import FixedClock, Phelix, Ran, bytes_of, did, environment, refused
 
 PLAN = "pln_00000000000000aa"
@@ -151,6 +165,26 @@ def test_a_session_completes_whatever_became_of_its_operation_and_fail_leaves_th
         did(env, "session create")
         assert did(env, f"session {verb}", session_id=session_id, operations=[OPERATION]).status == CLOSERS[verb]
     assert path.read_bytes() == before
+
+
+def test_a_session_is_closed_as_completed_whatever_became_of_what_it_really_ran(phelix: Phelix, data_dir: Path) -> None:
+    """6, with an operation that failed and one that still runs."""
+    works(data_dir, "exit 3")
+    failed = planned(phelix)
+    assert phelix("plan", "apply", failed, "--json").error["code"] == "DEPLOY_FAILED"
+    gate = held(data_dir)
+    running = planned(phelix)
+    with applying(phelix, running) as applier:
+        gate.reached()
+        for verb, plan_id in itertools.product(("complete", "fail"), (failed, running)):
+            before = {path: path.read_bytes() for path in (data_dir / "ops").glob("op_*.json")}
+            answer = phelix(
+                "session", verb, created(phelix)["session_id"], "--operation", operation_of(plan_id), "--json"
+            )
+            assert answer.result["status"] == CLOSERS[verb]
+            assert {path: path.read_bytes() for path in (data_dir / "ops").glob("op_*.json")} == before
+        gate.opened()
+        assert answer_of(applier)["result"]["status"] == "succeeded", "fail ended nothing"
 
 
 @pytest.mark.parametrize("verb", CLOSERS)
@@ -312,6 +346,38 @@ def test_a_checkpoint_over_mcp_leaves_the_recorded_actor(env: Environment, data_
     assert [event.via for event in after.events] == ["cli", "mcp"]
 
 
+def test_a_plan_that_needs_approval_answers_so_after_it_was_linked_and_approved_it_works_once(
+    phelix: Phelix, data_dir: Path
+) -> None:
+    """15."""
+    works(data_dir)
+    put_policy(data_dir, APPROVED_FIRST)
+    plan_id = planned(phelix)
+    assert phelix("session", "checkpoint", created(phelix)["session_id"], "--plan", plan_id).code == 0
+    answer = phelix("plan", "apply", plan_id, "--json")
+    assert (answer.code, answer.error["code"]) == (11, "APPROVAL_REQUIRED")
+    assert executions(data_dir) == 0
+    assert not list(data_dir.glob("ops/op_*")), "a refusal leaves no operation"
+    assert phelix("authz", "approve", plan_id).code == 0
+    answers = [phelix("plan", "apply", plan_id, "--json").result for _ in range(2)]
+    assert [answer["already_applied"] for answer in answers] == [False, True]
+    assert executions(data_dir) == 1
+
+
+def test_an_apply_over_mcp_without_a_policy_is_denied_also_where_the_plan_is_linked(
+    phelix: Phelix, data_dir: Path, tmp_path: Path
+) -> None:
+    """16, by a real server."""
+    works(data_dir)
+    plan_id = planned(phelix)
+    assert phelix("session", "checkpoint", created(phelix)["session_id"], "--plan", plan_id).code == 0
+    with Host(serve_argv(data_dir), tmp_path) as host:
+        host.greet()
+        error = host.result(host.call("phelix_plan_apply", plan_id=plan_id))["error"]
+    assert (error["code"], error["exit_code"]) == ("AUTHZ_DENIED", 11)
+    assert executions(data_dir) == 0
+
+
 BAD_RECORDS = {
     "garbage": (b"garbage", "SESSION_CORRUPT"),
     "empty": (b"", "SESSION_CORRUPT"),
@@ -359,6 +425,39 @@ def test_a_missing_session_is_not_found_and_nothing_is_made_for_it(phelix: Pheli
     assert sorted(path.name for path in data_dir.rglob("*")) == before, "not even a lock file"
 
 
+ARC_FAULTS: dict[str, tuple[str, str, str | None, tuple[int, str]]] = {
+    "a plan that is missing": ("plan show", "pln_00000000000000ff", None, (12, "NOT_FOUND")),
+    "a plan whose id is none": ("plan show", "pln_00000000000000FF", None, (2, "INVALID_ARGUMENT")),
+    "a plan that is garbage": ("plan show", PLAN, "garbage", (3, "PLAN_CORRUPT")),
+    "a plan of another version": ("plan show", PLAN, '"schema_version": "2"', (3, "PLAN_INVALID")),
+    "a plan of another status": ("plan show", PLAN, '"status": "done"', (3, "PLAN_INVALID")),
+    "a plan of another id": ("plan show", PLAN, '"plan_id": "pln_00000000000000bb"', (3, "PLAN_INVALID")),
+    "a plan of another content": ("plan show", PLAN, '"type": "rollback"', (3, "PLAN_HASH_MISMATCH")),
+    "an operation that is missing": ("operation status", "op_00000000000000ff", None, (12, "NOT_FOUND")),
+    "an operation whose id is none": ("operation status", "../op_00000000000000ff", None, (2, "INVALID_ARGUMENT")),
+    "an operation that is garbage": ("operation status", OPERATION, "garbage", (3, "OPERATION_CORRUPT")),
+    "an operation of another id": ("operation status", OPERATION, '"id": "op_1"', (3, "OPERATION_CORRUPT")),
+    "an operation of another status": ("operation status", OPERATION, '"status": "done"', (3, "OPERATION_CORRUPT")),
+}
+
+
+@pytest.mark.parametrize("fault", ARC_FAULTS.values(), ids=ARC_FAULTS.keys())
+def test_a_bad_plan_or_operation_has_its_code_as_a_bad_session_has(
+    phelix: Phelix, data_dir: Path, fault: tuple[str, str, str | None, tuple[int, str]]
+) -> None:
+    """17, of what a session links."""
+    command, name, bad, told = fault
+    path = write_plan(data_dir) if name.startswith("pln") else write_operation(data_dir)
+    if bad is not None:
+        member = bad.split(":")[0]
+        path.write_text(re.sub(member + ': "[^"]*"', bad, path.read_text(), count=1) if ":" in bad else bad)
+    before = bytes_of(data_dir)
+    answer = phelix(*command.split(), name, "--json")
+    assert (answer.code, answer.error["code"]) == told
+    assert "operation_id" not in answer.envelope, "where there is no operation"
+    assert bytes_of(data_dir) == before
+
+
 def test_show_tells_four_states_of_references_and_never_fails_for_them(phelix: Phelix, data_dir: Path) -> None:
     """18."""
     names = {"present": "a", "missing": "b", "unavailable": "c"}
@@ -380,7 +479,7 @@ def test_show_tells_four_states_of_references_and_never_fails_for_them(phelix: P
     }
     assert told == {
         "plans": [
-            ("present", True, "created", None),
+            ("present", True, "applied", None),
             ("missing", False, None, None),
             ("unavailable", False, None, "PLAN_HASH_MISMATCH"),
         ],
@@ -395,7 +494,7 @@ def test_show_tells_four_states_of_references_and_never_fails_for_them(phelix: P
 
 
 def test_over_mcp_there_are_six_session_commands_without_cancel_and_without_a_guard() -> None:
-    """19, the core's half: the server waits for its issue."""
+    """19, the core's half."""
     carried = [name for name in CATALOGUE if name.startswith("session ") and Surface.MCP in load_command(name).surfaces]
     assert carried == [
         "session create",
@@ -418,14 +517,25 @@ def test_over_mcp_there_are_six_session_commands_without_cancel_and_without_a_gu
 
 def test_a_fresh_process_reads_the_whole_state_and_no_read_changes_a_file(phelix: Phelix, data_dir: Path) -> None:
     """20."""
-    write_plan(data_dir)
+    works(data_dir)
+    plan_id = planned(phelix)
+    applied = phelix("plan", "apply", plan_id, "--json").result
     session_id = created(phelix, "--title", "ship")["session_id"]
-    last = phelix("session", "checkpoint", session_id, "--step", "deploy", "--plan", PLAN, "--json").result
+    linked = ["--plan", plan_id, "--operation", applied["operation_id"], "--deployment", applied["deployment_id"]]
+    last = phelix("session", "checkpoint", session_id, "--step", "deploy", *linked, "--json").result
     before = {path: (path.stat().st_mtime_ns, path.stat().st_mode) for path in data_dir.rglob("*")}
     shown = phelix("session", "show", session_id, "--json").result
     assert {name: shown[name] for name in last} == last
     for argv in (["list"], ["list", "--json"], ["show", session_id], ["list", "--status", "failed"]):
         assert phelix("session", *argv).code == 0
+    for argv in (
+        ["plan", "show", plan_id], ["plan", "list"], ["operation", "status", applied["operation_id"]],
+        ["operation", "list"], ["authz", "check", plan_id], ["authz", "list"], ["context", "shop"],
+        *(["inspect", resource, "shop"] for resource in ("app", "deployment", "versions", "health")),
+        *(["inspect", resource] for resource in ("project", "runtime", "config", "capabilities", "operations")),
+    ):  # fmt: skip
+        for json_too in ([], ["--json"]):
+            assert phelix(*argv, *json_too).code == 0, argv
     assert phelix("doctor").code == 0
     assert {path: (path.stat().st_mtime_ns, path.stat().st_mode) for path in data_dir.rglob("*")} == before
 
@@ -433,7 +543,7 @@ def test_a_fresh_process_reads_the_whole_state_and_no_read_changes_a_file(phelix
 def test_a_plan_that_changed_after_it_was_linked_is_told_by_show_and_the_session_stays(
     phelix: Phelix, data_dir: Path
 ) -> None:
-    """21, as far as sessions go: applicability comes with plans."""
+    """21, of the record itself."""
     write_plan(data_dir)
     session_id = created(phelix)["session_id"]
     phelix("session", "checkpoint", session_id, "--plan", PLAN)
@@ -444,8 +554,60 @@ def test_a_plan_that_changed_after_it_was_linked_is_told_by_show_and_the_session
     assert record(data_dir, session_id).read_bytes() == before
 
 
+def test_plan_show_tells_drift_of_file_and_version_while_the_session_stays_as_it_is(
+    phelix: Phelix, data_dir: Path
+) -> None:
+    """21."""
+    works(data_dir)
+    plan_id, other = planned(phelix), planned(phelix, "1.2.0", "rollback")
+    session_id = created(phelix)["session_id"]
+    phelix("session", "checkpoint", session_id, "--plan", plan_id)
+    before = record(data_dir, session_id).read_bytes()
+
+    def failed() -> set[str]:
+        shown = phelix("plan", "show", plan_id, "--json").result
+        assert (shown["state"] == "stale") is (shown["applicability"]["state"] == "stale")
+        return {one["type"] for one in shown["applicability"]["failed_preconditions"]}
+
+    file = data_dir / "apps" / "shop" / "app.toml"
+    declared = file.read_text()
+    assert failed() == set()
+    file.write_text(declared.replace('"1.4.0"', '"1.5.0"'))
+    assert failed() >= {"version_exists"}
+    file.write_text(declared)
+    assert failed() == set()
+    assert phelix("plan", "apply", other).code == 0
+    assert failed() == {"current_version"}
+    assert record(data_dir, session_id).read_bytes() == before
+
+
+def test_an_operation_whose_applier_was_killed_is_told_as_indeterminate_and_never_as_failed(
+    phelix: Phelix, data_dir: Path
+) -> None:
+    """22, with processes that were really killed."""
+    gate = held(data_dir)
+    plan_id = planned(phelix)
+    session_id = created(phelix)["session_id"]
+    with applying(phelix, plan_id) as applier:
+        gate.reached()
+        deployment_id = phelix("operation", "status", operation_of(plan_id), "--json").result["deployment_id"]
+        linked = ["--plan", plan_id, "--operation", operation_of(plan_id), "--deployment", deployment_id]
+        phelix("session", "checkpoint", session_id, *linked)
+        applier.kill()
+        applier.wait()
+        end_of_command(data_dir, plan_id)
+    before = bytes_of(data_dir)
+    resolved = phelix("session", "show", session_id, "--json").result["resolved"]
+    assert [one["status"] for kind in resolved for one in resolved[kind]] == ["created", *["indeterminate"] * 2]
+    shown = phelix("operation", "status", operation_of(plan_id), "--json").result
+    assert (shown["status"], shown["source"]) == ("indeterminate", "derived")
+    assert [one["status"] for one in phelix("operation", "list", "--json").result["operations"]] == ["indeterminate"]
+    assert phelix("operation", "list", "--status", "failed", "--json").result["count"] == 0
+    assert bytes_of(data_dir) == before
+
+
 def test_a_crashed_operation_is_told_as_indeterminate_and_never_as_failed(phelix: Phelix, data_dir: Path) -> None:
-    """22."""
+    """22, of the guide's own tool."""
     gone = subprocess.Popen(["true"])
     gone.wait()
     path = write_operation(data_dir, status="running", pid=gone.pid, deployment_id="dep-1")
@@ -722,6 +884,32 @@ def test_resolving_fifty_deployments_opens_each_operation_once(env: Environment,
     resolved = did(env, "session show", session_id=session_id).resolved
     assert sorted(opened) == [f"{data_dir}/ops/op_{number:016x}.json" for number in range(5)]
     assert [found.state for found in resolved.deployments] == ["present"] * 5 + ["unknown"] * 45
+
+
+def test_resolving_fifty_of_each_kind_is_one_pass_over_each_kind(env: Environment, data_dir: Path) -> None:
+    """38, of plans and operations as well."""
+    opened: Counter[str] = Counter()
+
+    def note(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open" and str(arguments[0]).startswith((f"{data_dir}/ops/op_", f"{data_dir}/plans/pln_")):
+            opened[str(arguments[0])] += 1
+
+    numbers = [f"{number:016x}" for number in range(50)]
+    for number in numbers:
+        write_plan(data_dir, f"pln_{number}")
+        write_operation(data_dir, f"op_{number}", deployment_id=f"dep-{number}")
+    session_id = did(env, "session create").session_id
+    linked = {"plans": [f"pln_{number}" for number in numbers], "operations": [f"op_{number}" for number in numbers]}
+    did(env, "session checkpoint", session_id=session_id, deployments=[f"dep-{number}" for number in numbers], **linked)
+    sys.addaudithook(note)  # cannot be taken back; it looks at this test's folder alone
+    resolved = did(env, "session show", session_id=session_id).resolved
+    assert {found.state for kind in (resolved.plans, resolved.operations, resolved.deployments) for found in kind} == {
+        "present"
+    }
+    plans = {path: times for path, times in opened.items() if "/plans/" in path}
+    assert set(plans.values()) == {1}
+    assert len(plans) == 50
+    assert max(times for path, times in opened.items() if "/ops/" in path) <= 3, "once for each kind that it tells of"
 
 
 def test_nothing_is_pruned_by_itself_and_prune_keeps_active_sessions_and_the_newest(

@@ -28,11 +28,14 @@ from phelix_tui.screens.conflict import ConflictScreen
 from phelix_tui.screens.help import HelpScreen
 from phelix_tui.screens.issue import IssueRoom
 from phelix_tui.screens.menu import ActionMenu
+from phelix_tui.screens.plan import PlanRoom
+from phelix_tui.screens.references import ReferencesMenu
 from phelix_tui.screens.session import SessionRoom
 from phelix_tui.screens.views import ViewsMenu
 from phelix_tui.starting import as_svg
 from phelix_tui.widgets.pages import Bar, TextPage
 from phelix_tui.widgets.rowlist import RowList
+from tests.tui.plans import Plans, planned, plans_of
 from tests.tui.queues import Queue, filled, issues_of
 from tests.tui.stage import Stage, at_home, fleet_of, opened, until
 
@@ -52,6 +55,7 @@ class Picture:
     sessions: int = 32
     read_only: bool = False
     queue: bool = False
+    plans: bool = False
 
 
 async def _preview_of(app: ConsoleApp, pilot: Pilot[Any]) -> None:
@@ -301,6 +305,90 @@ async def lease_conflict(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> No
     await until(pilot, lambda: not page.display or "builder-9" in page.text, "the preview behind shows it")
 
 
+async def _on_plan(app: ConsoleApp, pilot: Pilot[Any], said: str) -> None:
+    """Go to the plan whose preview says something, from above."""
+    await pilot.press("5")
+    await until(pilot, lambda: app.screen is app.approvals and plans_of(app).row_count, "the plans")
+    listed, page = plans_of(app), app.approvals.query_one("#preview", TextPage)
+    row_id = next(row.id for row in listed.rows if said in " ".join(part.text for part in row.cells))
+    assert listed.move_to(row_id)
+    await until(pilot, lambda: not page.display or row_id in page.text, "the preview")
+
+
+async def approvals(_: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await _on_plan(app, pilot, "invoices")
+
+
+async def stale_plan(_: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await _on_plan(app, pilot, "catalog")
+
+
+async def running(_: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await _on_plan(app, pilot, "router")
+    page = app.approvals.query_one("#preview", TextPage)
+    await until(pilot, lambda: "p95 41 ms" in page.text, "the end of the log")
+
+
+async def log(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await running(stage, app, pilot)
+    await pilot.press("enter")
+    await opened(pilot, PlanRoom)
+    page = app.screen.query_one("#story", TextPage)
+    await until(pilot, lambda: "p95 41 ms" in page.text, "the log")
+
+
+async def plan(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await log(stage, app, pilot)
+    await pilot.press("tab")
+
+
+async def plan_actions(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await stale_plan(stage, app, pilot)
+    await pilot.press("a")
+    await opened(pilot, ActionMenu)
+
+
+async def _confirming(pilot: Pilot[Any], key: str) -> ConfirmScreen:
+    await pilot.press("a")
+    await opened(pilot, ActionMenu)
+    await pilot.press(key)
+    screen = await opened(pilot, ConfirmScreen)
+    await until(pilot, lambda: "from a shell" in screen.query_one("#plan", TextPage).text, "what it would do")
+    return screen
+
+
+async def approve(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await approvals(stage, app, pilot)
+    await _confirming(pilot, "p")
+
+
+async def plan_moved_on(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    """An approval of a plan that turned stale under the dialog."""
+    await approvals(stage, app, pilot)
+    screen = await _confirming(pilot, "p")
+    Plans(stage).declare("invoices", "2.0.0")
+    await until(pilot, lambda: not screen.fresh(), "the guard sees it")
+
+
+async def apply(_: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await _on_plan(app, pilot, "cart")
+    screen = await _confirming(pilot, "e")
+    entry = screen.query_one("#proof-typed", Entry)
+    entry.cursor_blink = False
+    entry.value = screen.target.id[-4:]
+    await until(pilot, lambda: not screen.query_one("#apply", Button).disabled, "the proof")
+
+
+async def references(_: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    """What a session refers to: one of each is there, or is not."""
+    rows = [(row.id, " ".join(part.text for part in row.cells)) for row in fleet_of(app).rows]
+    row_id = next(row_id for row_id, said in rows if "ship billing v3" in said)
+    assert fleet_of(app).move_to(row_id)
+    await _preview_of(app, pilot)
+    await pilot.press("o")
+    await opened(pilot, ReferencesMenu)
+
+
 PICTURES = (
     Picture("fleet", fleet),
     Picture("fleet-light", fleet, theme="phelix-light"),
@@ -349,6 +437,19 @@ PICTURES = (
     Picture("recover-80x24", recover, 80, 24, queue=True),
     Picture("promote", promote, queue=True),
     Picture("lease-conflict", lease_conflict, queue=True),
+    Picture("approvals", approvals, sessions=12, plans=True),
+    Picture("approvals-80x24", approvals, 80, 24, sessions=12, plans=True),
+    Picture("approvals-40x10", approvals, 40, 10, sessions=12, plans=True),
+    Picture("approvals-stale-light", stale_plan, theme="phelix-light", sessions=12, plans=True),
+    Picture("approvals-running", running, sessions=12, plans=True),
+    Picture("plan", plan, sessions=12, plans=True),
+    Picture("plan-log-80x24", log, 80, 24, sessions=12, plans=True),
+    Picture("plan-actions-80x24", plan_actions, 80, 24, sessions=12, plans=True),
+    Picture("approve", approve, sessions=12, plans=True),
+    Picture("approve-80x24", approve, 80, 24, sessions=12, plans=True),
+    Picture("plan-moved-on-80x24", plan_moved_on, 80, 24, sessions=12, plans=True),
+    Picture("apply-80x24", apply, 80, 24, sessions=12, plans=True),
+    Picture("references-80x24", references, 80, 24, sessions=12),
 )
 
 
@@ -358,6 +459,8 @@ async def drawn(picture: Picture, folder: Path) -> str:
     stage.fill(picture.sessions)
     if picture.queue:
         filled(stage)
+    if picture.plans:
+        planned(stage)
     async with stage.app(picture.width, picture.height) as (app, pilot):
         await until(pilot, lambda: fleet_of(app).row_count >= picture.sessions, "the rows")
         await picture.scene(stage, app, pilot)

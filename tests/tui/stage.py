@@ -35,6 +35,8 @@ class StageClock:
 
     def __init__(self) -> None:
         self.wall_ms = NOON_MS
+        self.boot_id = ""
+        """Not told, so that leases go by the wall clock, which stands still here."""
 
     def now_ms(self) -> int:
         return self.wall_ms
@@ -46,7 +48,7 @@ class StageClock:
         time.sleep(seconds)
 
     def boot(self) -> str:
-        return ""  # not told, so that leases go by the wall clock, which stands still here
+        return self.boot_id
 
 
 class SteadyWatch(FolderWatch):

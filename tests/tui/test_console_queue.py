@@ -194,7 +194,8 @@ async def test_attention_has_one_row_a_cause_and_opens_what_it_is_about(stage: S
         causes = app.attention.query_one("#causes", RowList)
         await until(pilot, lambda: causes.row_count > 5, "the causes")
         said = [row.cells[0].text for row in causes.rows]
-        assert said[:4] == ["■ claims BLOCKED", "⚠ needs_recovery", "▲ stale lease", "▲ stale lease"]
+        assert said[:2] == ["■ claims BLOCKED", "⚠ needs_recovery"]
+        assert said[2:6] == ["? indeterminate", "◆ plan waits", "▲ stale lease", "▲ stale lease"]
         assert "✗ milestone failed" in said
         assert "▲ stale session" in said
         assert len({row.id for row in causes.rows}) == causes.row_count

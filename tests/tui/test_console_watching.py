@@ -279,6 +279,7 @@ async def test_read_only_disables_every_action_with_the_reason_and_the_core_refu
             "view remove": {"name": "kept"},
             "demo": {"directory": str(tmp_path / "elsewhere")},
             **_queue_writes(),
+            **_plan_writes(),
         }
         for name in writes:
             command = load_command(name)
@@ -289,6 +290,16 @@ async def test_read_only_disables_every_action_with_the_reason_and_the_core_refu
             assert answer.error is not None, name
             assert answer.error.code == "READ_ONLY", (name, answer.error)
     assert bytes_of(stage.data_dir) == before
+
+
+def _plan_writes() -> dict[str, dict[str, object]]:
+    """A sound input for each write about plans."""
+    on_plan: dict[str, object] = {"plan_id": "pln_0000000000000001"}
+    return {
+        "plan create": {"action": "deploy", "app": "billing", "to": "2.2.0"},
+        "operation cancel": {"operation_id": "op_0000000000000001"},
+        **dict.fromkeys(("plan apply", "authz approve", "authz revoke"), on_plan),
+    }
 
 
 def _queue_writes() -> dict[str, dict[str, object]]:

@@ -51,9 +51,10 @@ def toasts(app: ConsoleApp) -> list[str]:
     return [str(told.message) for told in app._notifications]  # pyright: ignore[reportPrivateUsage]
 
 
-async def told(app: ConsoleApp, pilot: Pilot[Any], text: str) -> None:
+async def told(app: ConsoleApp, pilot: Pilot[Any], text: str, seconds: float = 5.0) -> None:
     """Wait for a toast that says `text`."""
-    await until(pilot, lambda: any(text in said for said in toasts(app)), f"a toast says {text!r}: {toasts(app)}")
+    what = f"a toast says {text!r}: {toasts(app)}"
+    await until(pilot, lambda: any(text in said for said in toasts(app)), what, seconds)
 
 
 async def type_in(pilot: Pilot[Any], text: str) -> None:

@@ -134,6 +134,7 @@ class Applying:
         if isinstance(found, Applied):
             return self._nothing_to_do(found)
         require_allowed(found.ruling, found.plan)
+        self._arc.decisions()  # a log that cannot be read is not written to either
         self._arc.require_unlocked(found.plan.action.application)
         return self._describe(found)
 
@@ -226,7 +227,11 @@ class Applying:
             at_ms=self._env.clock.now_ms(),
             provenance=self._env.surface.value,
         )
-        self._arc.add_decision(decision)
+        try:
+            self._arc.add_decision(decision)
+        except PhelixError:
+            require_allowed(ruling, passage.plan)  # a refusal is told as what it is, also where it cannot be logged
+            raise
         require_allowed(ruling, passage.plan)
 
     # Behind the gates

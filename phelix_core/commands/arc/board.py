@@ -6,6 +6,7 @@ operation whose process ends without a word is found within a second. Nothing of
 page, Approvals.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from threading import RLock
@@ -22,7 +23,7 @@ from phelix_core.commands.arc.reading import ArcReading
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.registry import Effect, command
 from phelix_core.errors import NotFound, PhelixError
-from phelix_core.frozen import frozen
+from phelix_core.frozen import changed, frozen
 from phelix_core.sessions.model import DEPLOYMENT_ID, OPERATION_ID, PLAN_ID
 
 MOST_ENDED: Final = 50
@@ -121,11 +122,22 @@ class _Remembering(ArcStore):
         super().__init__(data_dir, clock)
         self.stamps_now = {}
         self._known: dict[str, tuple[Stamp, Any]] = {}
+        self._names: tuple[int, list[str]] | None = None
 
     def look(self, stamps: dict[str, Stamp]) -> None:
         """From now on records are as they were when these stamps were taken, or newer."""
-        self.stamps_now = stamps
+        self.stamps_now, self._names = stamps, None
         self._known = {path: known for path, known in self._known.items() if path in stamps}
+
+    def application_names(self) -> list[str]:
+        """Names of folders that may be applications', listed again where their folder has changed."""
+        try:
+            changed_ns = os.stat(self._apps.path).st_mtime_ns
+        except OSError:
+            return super().application_names()
+        if self._names is None or self._names[0] != changed_ns:
+            self._names = changed_ns, super().application_names()
+        return self._names[1]
 
     def plan(self, plan_id: str) -> Plan:
         """Load a plan."""
@@ -189,10 +201,10 @@ class _Watched:
     def board(self, env: Environment) -> ArcBoard:
         """Everything; the same object as before while nothing has changed."""
         now_s = env.clock.monotonic()
-        brief, is_old = env.arc.stamps(whole=False), self._board is None
-        changed = brief != self._stamps
+        brief, is_old = self._store.stamps(whole=False), self._board is None
+        is_other = brief != self._stamps
         # Two changes within one tick of the file system's clock look like one: behind each there is another look.
-        is_old, self._again, self._stamps = is_old or changed or self._again, changed, brief
+        is_old, self._again, self._stamps = is_old or is_other or self._again, is_other, brief
         if not is_old and now_s >= self._whole_due:
             self._whole_due = now_s + _WHOLE_S
             is_old = env.arc.stamps(whole=True) != self._whole
@@ -200,8 +212,9 @@ class _Watched:
             self._alive_due = now_s + _ALIVE_S
             is_old = any(self._store.status_of(operation) != status for operation, status in self._running)
         if is_old or self._board is None:
-            self._board = None  # whatever fails below is tried again at the next look
-            self._board = self._looked(env)
+            before, self._board = self._board, None  # whatever fails below is tried again at the next look
+            found = self._looked(env)
+            self._board = before if before is not None and _timeless(before) == _timeless(found) else found
             self._whole_due, self._alive_due = now_s + _WHOLE_S, now_s + _ALIVE_S
         return self._board
 
@@ -226,6 +239,12 @@ class _Watched:
         )
         self._running = tuple(_running(standings, board.operations))
         return board
+
+
+def _timeless(board: ArcBoard) -> ArcBoard:
+    """The board without when it was looked at."""
+    plans = (changed(one, applicability=changed(one.applicability, checked_at_ms=0)) for one in board.plans)
+    return changed(board, plans=tuple(plans))
 
 
 def _bad_operations(reading: ArcReading) -> Iterator[BadFile]:

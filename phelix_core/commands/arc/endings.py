@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 UNHEALTHY: Final = "unhealthy"
 _TAIL_LINES: Final = 5
+_INTERRUPTED: Final = "It was interrupted before its end; what it did before is not undone."
 _FAILURES: Final[Mapping[str, type[PhelixError]]] = {
     kind.code: kind for kind in (DeployFailed, RollbackFailed, TimedOut, Cancelled)
 }
@@ -138,7 +139,7 @@ def with_outcome(plan: Plan, facts: Facts, outcome: "Outcome", env: Environment)
             version = {"version": plan.inputs[VERSION_INPUT], "from_version": facts.current_version}
             return finished(now, SUCCEEDED, at_ms, result=version | seen)
         if outcome.kind == "cancelled" or (now.cancel is not None and outcome.kind in ("exited", "signalled")):
-            message = cancel_message(now) if now.cancel is not None else "It was interrupted before its end; what it did before is not undone."
+            message = cancel_message(now) if now.cancel is not None else _INTERRUPTED
             error = OperationError(code=Cancelled.code, message=redact(message))
             return finished(now, CANCELLED, at_ms, result=seen, error=error)
         if outcome.kind in ("exited", "signalled") and (outcome.exit_code, outcome.signal) == (None, None):

@@ -8,7 +8,7 @@ from phelix_core.arc.standing import WAITING, Standing
 from phelix_core.text import SafeStr
 from phelix_core.views.arc.rows import UNREADABLE, row_id_of, since_ms, state_of, subject_of
 from phelix_core.views.moments import span
-from phelix_core.views.queue.attention import PLAN, PLANS, Cause
+from phelix_core.views.queue.attention import PLAN, Cause, policy_cause
 from phelix_core.views.shown import shown
 
 _KINDS = {WAITING: "approval", INDETERMINATE: "operation", UNREADABLE: "file"}
@@ -17,7 +17,7 @@ _KINDS = {WAITING: "approval", INDETERMINATE: "operation", UNREADABLE: "file"}
 def arc_causes(board: ArcBoard, seen: Iterable[Seen], now_ms: int) -> Iterator[Cause]:
     """What waits, what is indeterminate, what cannot be trusted, and a policy under which nothing executes."""
     if board.policy.reason is not None:
-        yield _of_all("policy", "authz/policy.json", shown(f"{board.policy.state}: {board.policy.reason}"))
+        yield policy_cause(shown(f"{board.policy.state}: {board.policy.reason}"))
     for one in seen:
         kind = _KINDS.get(state_of(one))
         if kind is None:
@@ -44,12 +44,3 @@ def _reason(seen: Seen) -> SafeStr:
         return shown(seen.state if isinstance(seen, Standing) else seen.status)
     asked = f", asked by {seen.plan.actor.type}" if isinstance(seen, Standing) and seen.plan.actor is not None else ""
     return shown(f"wants an approval{asked}")
-
-
-def plans_cause(told: SafeStr) -> Cause:
-    """Plans and operations cannot be read; `told` says why."""
-    return _of_all("plans", "plans", told)
-
-
-def _of_all(kind: str, title: str, reason: SafeStr) -> Cause:
-    return Cause(kind=kind, about="", opens=PLANS, title=SafeStr(title), reason=reason, since=SafeStr(""), since_ms=0)

@@ -43,10 +43,11 @@ class Mark:
 class PlanStory:
     """What does not change with time; `arguments` is None where there is nothing that Phelix knows how to run.
 
-    `command` is the same in one line, quoted as a shell would want it.
+    `command` is the same in one line, quoted as a shell would want it; `tense` says whether it would run, runs or ran.
     """
 
     subject: SafeStr
+    tense: str
     arguments: tuple[SafeStr, ...] | None
     command: SafeStr
     running: tuple[tuple[str, SafeStr], ...]
@@ -127,6 +128,7 @@ def _story_of(standing: Standing) -> PlanStory:
         asked += f" {plan.actor.id}{'' if plan.actor.authenticated else ' (not authenticated)'}"
     return PlanStory(
         subject=subject_of(standing),
+        tense=_tense(standing.operation),
         arguments=None if words is None else tuple(map(shown, words)),
         command=shown(shlex.join(words or ())),
         running=() if words is None else tuple(_running(plan.execution)),
@@ -140,6 +142,12 @@ def _story_of(standing: Standing) -> PlanStory:
         rulings=tuple(_rulings(standing)),
         operation=() if standing.operation is None else operation_facts(standing.operation, state_of(standing)),
     )
+
+
+def _tense(operation: Operation | None) -> str:
+    if operation is None:
+        return "would run"
+    return "ran" if operation.is_finished else "runs"
 
 
 def _running(execution: Mapping[str, object]) -> Iterator[tuple[str, SafeStr]]:

@@ -114,6 +114,20 @@ def queue_cause(told: SafeStr) -> Cause:
     )
 
 
+def plans_cause(told: SafeStr) -> Cause:
+    """Plans and operations cannot be read; `told` says why."""
+    return _of_all_plans("plans", "the plans", told)
+
+
+def policy_cause(told: SafeStr) -> Cause:
+    """The policy cannot be used, and so nothing executes; `told` says why."""
+    return _of_all_plans("policy", "authz/policy.json", told)
+
+
+def _of_all_plans(kind: str, title: str, reason: SafeStr) -> Cause:
+    return Cause(kind=kind, about="", opens=PLANS, title=SafeStr(title), reason=reason, since=SafeStr(""), since_ms=0)
+
+
 def claims_cause(project_id: str, name: str, blockers: int, ready: int) -> Cause:
     """New claims of a project are refused."""
     return Cause(

@@ -159,6 +159,19 @@ def test_what_is_no_toml_of_a_bearable_size_says_so_without_quoting_it(data: byt
     refusal(data)
 
 
+@pytest.mark.parametrize(
+    "argument",
+    ["ghp_0123456789abcdefghijABCDEFGHIJ012345", "--token=ghp_0123456789abcdefghijABCDEFGHIJ012345",
+     "https://ann:hunter2hunter2@registry.example", "AKIAIOSFODNN7EXAMPLE"],
+)  # fmt: skip
+@pytest.mark.parametrize("action", ["deploy", "rollback", "health"])
+def test_an_argument_that_looks_like_a_secret_is_refused_and_not_told(action: str, argument: str) -> None:
+    error = refusal(f'name = "billing"\n[{action}]\ncommand = ["./run", "{argument}"]')
+    assert error.details["key"] == f"{action}.command"
+    assert "looks like a secret" in error.message
+    assert argument not in f"{error.message} {error.details} {error.hint}"
+
+
 def test_a_key_that_looks_like_a_secret_is_not_told() -> None:
     secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
     error = refusal(f'name = "billing"\n{secret} = 1')

@@ -14,17 +14,20 @@ from phelix_core.arc.operations import (
     PENDING,
     RUNNING,
     SUCCEEDED,
+    CancelAsked,
     Operation,
     OperationActor,
     OperationError,
     Processes,
     begun,
+    cancel_asked,
     decode_operation,
     derived_status,
     encode_operation,
     finished,
     operation_id_of,
     operation_of,
+    verified,
     with_child,
 )
 from phelix_core.checks import CheckFailed
@@ -35,7 +38,9 @@ from phelix_core.strictjson import plain
 from tests.core.arc.samples import APPLIER, CHILD, OPERATION_ID, PLAN_ID, sample_operation
 
 STATUSES = (PENDING, RUNNING, SUCCEEDED, FAILED, CANCELLED)
-ALLOWED = {(PENDING, RUNNING), (RUNNING, SUCCEEDED), (RUNNING, FAILED), (RUNNING, CANCELLED)}
+ALLOWED = {
+    (PENDING, RUNNING), (PENDING, CANCELLED), (RUNNING, SUCCEEDED), (RUNNING, FAILED), (RUNNING, CANCELLED),
+}  # fmt: skip
 
 
 def moved(operation: Operation, status: str, at_ms: int = 20) -> Operation:
@@ -44,7 +49,7 @@ def moved(operation: Operation, status: str, at_ms: int = 20) -> Operation:
 
 @pytest.mark.parametrize("after", STATUSES)
 @pytest.mark.parametrize("before", STATUSES)
-def test_an_operation_moves_from_pending_to_running_to_one_end_and_nowhere_else(before: str, after: str) -> None:
+def test_an_operation_runs_and_ends_or_is_cancelled_before_that_and_moves_nowhere_else(before: str, after: str) -> None:
     operation = changed(sample_operation(), status=before)
     if (before, after) in ALLOWED:
         done = moved(operation, after)
@@ -73,6 +78,31 @@ def test_only_a_running_operation_gets_a_child(status: str) -> None:
 def test_time_never_runs_backwards_in_a_record() -> None:
     done = finished(begun(sample_operation(at_ms=100), 50), FAILED, 10)
     assert (done.updated_at_ms, done.finished_at_ms) == (100, 100)
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_the_end_of_what_has_not_ended_can_be_asked_for_and_the_first_wish_stays(status: str) -> None:
+    operation = changed(sample_operation(), status=status)
+    if status in FINISHED:
+        with pytest.raises(InvalidArgument, match="cannot become"):
+            cancel_asked(operation, 20, "cli")
+    else:
+        asked = cancel_asked(cancel_asked(operation, 20, "cli"), 30, "tui")
+        assert asked.cancel == CancelAsked(at_ms=20, via="cli")
+        assert (asked.status, asked.updated_at_ms) == (status, 30)
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_health_is_noted_once_and_only_on_a_success(status: str) -> None:
+    operation = changed(sample_operation(), status=status, result={"version": "v3"})
+    if status != SUCCEEDED:
+        with pytest.raises(InvalidArgument):
+            verified(operation, {"status": "healthy"}, 20)
+        return
+    seen = verified(operation, {"status": "healthy"}, 20)
+    assert seen.result == {"version": "v3", "verification": {"status": "healthy"}}
+    with pytest.raises(InvalidArgument):
+        verified(seen, {"status": "unhealthy"}, 30)
 
 
 @pytest.mark.parametrize("child", [True, False, None])
@@ -119,6 +149,7 @@ operations = st.builds(
     approval_id=some,
     pid=numbers,
     process=st.none() | st.builds(Processes, applier=identities, child=st.none() | identities, extra=unknown),
+    cancel=st.none() | st.builds(CancelAsked, at_ms=numbers, via=texts, extra=unknown),
     created_at_ms=numbers,
     updated_at_ms=numbers,
     finished_at_ms=st.none() | st.integers(1, 2**53),
@@ -169,6 +200,7 @@ def test_a_record_of_the_guides_own_tool_opens_and_is_written_back_whole() -> No
         {"process": {"applier": {"pid": 1, "started": 2, "boot": "b", "host": "h"}}},
         {"process": {"applier": {"pid": 1, "started": "2", "boot": "b"}}},
         {"process": {"applier": {"pid": 1, "started": 2, "boot": "b"}, "child": 7}},
+        {"cancel": 1}, {"cancel": {}}, {"cancel": {"at_ms": "1", "via": "cli"}}, {"cancel": {"at_ms": 1}},
         {"result": []}, {"error": "no"}, {"error": {"code": "X"}}, {"finished_at_ms": "9"}, {"status": "indeterminate"},
     ],
 )  # fmt: skip

@@ -11,7 +11,7 @@ import pytest
 
 from phelix_core.arc.approvals import MAX_APPROVAL_BYTES, MAX_DECISIONS, Decision
 from phelix_core.arc.authorization import authorize, decision_of
-from phelix_core.arc.operations import FAILED, begun, finished, with_child
+from phelix_core.arc.operations import CANCELLED, FAILED, begun, finished, with_child
 from phelix_core.arc.policies import MAX_POLICY_BYTES
 from phelix_core.arc.store import ArcStore
 from phelix_core.checks import CheckFailed
@@ -198,6 +198,7 @@ def test_an_operation_is_indeterminate_once_neither_its_applier_nor_its_child_is
     arc: ArcStore, clock: FixedClock
 ) -> None:
     us = identity_here(clock, os.getpid())
+    held = arc.application_lock("billing")
     never = changed(us, started=us.started + 1)
     running = begun(sample_operation(), 10)
     assert running.process
@@ -214,7 +215,62 @@ def test_an_operation_is_indeterminate_once_neither_its_applier_nor_its_child_is
         assert arc.status_of(finished(told, FAILED, 20)) == "failed"
     clock.boot_id = ""
     assert arc.status_of(changed(running, process=changed(running.process, applier=APPLIER))) == "indeterminate"
-    assert arc.status_of(changed(running, process=changed(running.process, applier=us))) == "running", "cannot be told"
+    by_us = changed(running, process=changed(running.process, applier=us))
+    assert arc.status_of(by_us) == "running", "cannot be told"
+    clock.boot_id = "boot-1"
+    assert arc.status_of(by_us) == "running"
+    os.close(held)
+    assert arc.status_of(by_us) == "indeterminate", "whoever applies keeps the lock open to the end"
+
+
+def test_an_operation_that_never_began_is_indeterminate_once_its_applier_is_no_longer_at_it(
+    arc: ArcStore, clock: FixedClock
+) -> None:
+    held = arc.application_lock("billing")
+    assert sample_operation().process
+    pending = changed(
+        sample_operation(), process=changed(sample_operation().process, applier=identity_here(clock, os.getpid()))
+    )
+    assert arc.status_of(pending) == "pending"
+    other = arc.application_lock("auth")
+    os.close(held)
+    assert arc.status_of(pending) == "indeterminate", "another application's lock is not this one's"
+    os.close(other)
+
+
+def test_a_number_alone_as_the_guides_tool_notes_it_is_not_told_as_gone_while_somebody_has_it(arc: ArcStore) -> None:
+    running = changed(begun(sample_operation(), 10), process=None)
+    assert arc.status_of(changed(running, pid=os.getpid())) == "running"
+    assert arc.status_of(changed(running, pid=0)) == "indeterminate"
+    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
+        gone.wait()
+        assert arc.status_of(changed(running, pid=gone.pid)) == "indeterminate"
+
+
+def test_what_is_told_of_an_operation_whose_processes_are_gone_is_what_is_on_record_by_then(arc: ArcStore) -> None:
+    arc.add_operation(sample_operation())
+    seen = arc.update_operation(OPERATION_ID, lambda one: begun(one, 10))
+    assert arc.told(seen) == (seen, "indeterminate")
+    ended = arc.update_operation(OPERATION_ID, lambda one: finished(one, FAILED, 20))
+    assert arc.status_of(seen) == "indeterminate", "what a reader would tell that does not look again"
+    assert arc.told(seen) == (ended, "failed")
+    assert arc.told(ended) == (ended, "failed")
+
+
+def test_only_an_operation_that_has_not_ended_can_be_withdrawn_and_nothing_of_it_stays(
+    arc: ArcStore, data_dir: Path
+) -> None:
+    arc.add_operation(sample_operation())
+    assert arc.withdraw_operation(OPERATION_ID) is None
+    assert not list((data_dir / "ops").glob("op_*"))
+    with pytest.raises(NotFound):
+        arc.withdraw_operation(OPERATION_ID)
+    with pytest.raises(NotFound):
+        arc.told(sample_operation())
+    arc.add_operation(sample_operation())
+    cancelled = arc.update_operation(OPERATION_ID, lambda one: finished(one, CANCELLED, 20))
+    assert arc.withdraw_operation(OPERATION_ID) == cancelled
+    assert arc.operation(OPERATION_ID) == cancelled
 
 
 # Hostile files
@@ -376,17 +432,25 @@ def test_applications_are_told_by_name_and_folders_that_declare_nothing_are_none
             arc.application(name)
 
 
-def test_one_application_is_locked_by_one_apply_and_the_refused_is_told_which(arc: ArcStore) -> None:
+def test_one_application_is_locked_by_one_apply_and_the_refused_is_told_which(arc: ArcStore, clock: FixedClock) -> None:
     held = arc.application_lock("billing")
     with pytest.raises(DeployLocked) as caught:
         arc.application_lock("billing")
     assert caught.value.details == {"application": "billing"}
-    arc.add_operation(sample_operation())
+    arc.require_unlocked("billing")
+    operation = sample_operation()
+    assert operation.process
+    us = changed(operation.process, applier=identity_here(clock, os.getpid()))
+    arc.add_operation(changed(operation, process=us))
+    with pytest.raises(DeployLocked, match=OPERATION_ID):
+        arc.require_unlocked("billing")
+    arc.require_unlocked("auth")
     with pytest.raises(DeployLocked, match=OPERATION_ID) as caught:
         arc.application_lock("billing")
     assert caught.value.details == {"application": "billing", "operation_id": OPERATION_ID}
     other = arc.application_lock("auth")
     os.close(held)
+    arc.require_unlocked("billing")
     os.close(arc.application_lock("billing"))
     os.close(other)
     with pytest.raises(CheckFailed):
