@@ -27,6 +27,8 @@ from phelix_core.processes import ProcessIdentity, group_lives, identity_of
 
 Kind = Literal["exited", "signalled", "timed_out", "cancelled", "not_started"]
 
+LOCK_NUMBER: Final = 9
+"""The descriptor under which a command holds the lock that it was given."""
 GRACE_S: Final = 5.0
 """Between asking a group to end and ending it."""
 DRAIN_S: Final = 1.0
@@ -42,9 +44,10 @@ _STEPS: Final = ("its folder cannot be entered", "it cannot be started")  # befo
 # order that does not come whole, because whoever gives it was killed, is none. A function between fork and exec could
 # do the same, but may deadlock where other threads run, as in the console; a shell would read the command.
 # Python ignores some signals, and a parent may block some: the command starts with none of that.
+# The lock gets a number that a shell can write: a daemon that the command starts has to close it.
 GATE: Final = r"""
 import os, signal, sys
-go, said = int(sys.argv[1]), int(sys.argv[2])
+go, said, lock, number_of_lock = map(int, sys.argv[1:])
 order = b""
 while part := os.read(go, 65536):
     order += part
@@ -54,7 +57,12 @@ if not size or len(order) != int(size):
 folder, count, *rest = order.split(b"\0")
 argv, environ = rest[:int(count)], dict(pair.split(b"=", 1) for pair in rest[int(count):])
 os.close(go)
+if said == number_of_lock:
+    said = os.dup(said)
 os.set_inheritable(said, False)
+if lock not in (-1, number_of_lock):
+    os.dup2(lock, number_of_lock)
+    os.close(lock)
 for number in signal.valid_signals():
     if signal.getsignal(number) == signal.SIG_IGN:
         signal.signal(number, signal.SIG_DFL)
@@ -181,8 +189,9 @@ class _Run:
             self._output, output = _pipe(ours, theirs)
             self._saying, said = _pipe(ours, theirs)
             go, self._go = _pipe(theirs, ours)
+            lock = -1 if lock_fd is None else lock_fd
             self._process = subprocess.Popen(  # noqa: S603 - ourselves, as the gate
-                [sys.executable, "-I", "-S", "-c", GATE, str(go.fileno()), str(said.fileno())],
+                [sys.executable, "-I", "-S", "-c", GATE, *map(str, (go.fileno(), said.fileno(), lock, LOCK_NUMBER))],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

@@ -315,7 +315,7 @@ class Applying:
         return None
 
     def _execution(self, passage: Passage, operation_id: str, lock: int) -> "Execution":
-        from phelix_core.arc.executor import Execution  # noqa: PLC0415 - nothing else executes
+        from phelix_core.arc.executor import LOCK_NUMBER, Execution  # noqa: PLC0415 - nothing else executes
 
         plan, name = passage.plan, passage.application.name
         told = {
@@ -323,6 +323,7 @@ class Applying:
             "PHELIX_ACTION": plan.action.type,
             "PHELIX_VERSION": str(plan.inputs[VERSION_INPUT]),
             "PHELIX_OPERATION_ID": operation_id,
+            "PHELIX_LOCK_FD": str(LOCK_NUMBER),
         }
         declared = passage.application.command_for(plan.action.type)
         assert declared is not None  # noqa: S101 - applicable plans have a declared command

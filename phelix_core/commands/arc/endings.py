@@ -135,11 +135,13 @@ def with_outcome(plan: Plan, facts: Facts, outcome: "Outcome", env: Environment)
     def change(now: Operation) -> Operation:
         if now.is_finished:
             return now
-        if outcome.kind == "exited" and outcome.exit_code == 0:
+        if outcome.kind == "exited" and outcome.exit_code == 0 and now.cancel is None:
             version = {"version": plan.inputs[VERSION_INPUT], "from_version": facts.current_version}
             return finished(now, SUCCEEDED, at_ms, result=version | seen)
         if outcome.kind == "cancelled" or (now.cancel is not None and outcome.kind in ("exited", "signalled")):
             message = cancel_message(now) if now.cancel is not None else _INTERRUPTED
+            if outcome.exit_code == 0:  # a shell that is asked to end may say so, whatever it had done by then
+                message += " Its command ended with 0 all the same: look at the application."
             error = OperationError(code=Cancelled.code, message=redact(message))
             return finished(now, CANCELLED, at_ms, result=seen, error=error)
         if outcome.kind in ("exited", "signalled") and (outcome.exit_code, outcome.signal) == (None, None):

@@ -173,7 +173,7 @@ class Cancelling:
             target={"operation_id": operation.id, "application": operation.app, "plan_id": operation.plan_id},
             preconditions={"status": operation.status, "process": plain(child) if child else None},
             changes=(FieldChange(field="status", before=operation.status, after=CANCELLED),),
-            side_effects=(ends, "if the command succeeds before its end, it is recorded as succeeded"),
+            side_effects=(ends, "whatever exit status the command still gives, the operation is recorded as cancelled"),
         )
 
     def apply(self, expect_digest: str | None) -> ShownOperation:

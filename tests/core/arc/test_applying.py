@@ -96,10 +96,25 @@ def test_a_command_sees_what_is_declared_and_who_it_is_and_nothing_else(
         "deploying",
         "PHELIX_ACTION=deploy",
         "PHELIX_APPLICATION=shop",
+        "PHELIX_LOCK_FD=9",
         f"PHELIX_OPERATION_ID={operation_id_of(plan_id)}",
         "PHELIX_VERSION=1.4.0",
         "SEEN=1",
     )
+
+
+def test_a_daemon_that_closes_the_lock_leaves_its_application_free_and_one_that_does_not_keeps_it(
+    env: Environment, data_dir: Path
+) -> None:
+    pids = data_dir.parent / "pids"
+    for closing, refusal in (("9>&-", None), ("", "DEPLOY_LOCKED")):
+        script = f"setsid sh -c 'echo $$ >> {pids}; exec sleep 60' {closing} > /dev/null 2>&1 &\n"
+        did(env, "plan apply", plan_id=planned(env, f"{script} while [ ! -s {pids} ]; do sleep 0.01; done"))
+        told = run(load_command("plan apply"), {"plan_id": planned(env, "true", reason=f"after {closing}")}, env)
+        for pid in pids.read_text().split():
+            os.kill(int(pid), signal.SIGKILL)
+        pids.unlink()
+        assert (told.error.code if told.error is not None else None) == refusal
 
 
 def test_a_rollback_goes_to_the_version_before_and_the_deploy_cannot_be_had_again(env: Environment) -> None:

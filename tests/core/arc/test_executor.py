@@ -187,11 +187,11 @@ class TestACommand:
         """
         lock = locked(str(stage.lock) + "2")
         try:
-            assert stage(*python(code, lock, f"{stage.lock}2"), lock_fd=lock).exit_code == 0
+            assert stage(*python(code, executor.LOCK_NUMBER, f"{stage.lock}2"), lock_fd=lock).exit_code == 0
         finally:
             os.close(ours)
             os.close(lock)
-        assert stage.told == [f"[0, 1, 2, {lock}] True"]
+        assert stage.told == ["[0, 1, 2, 9] True"]
 
     @on_linux
     def test_starts_with_no_signal_ignored_or_blocked(self, stage: Stage) -> None:
@@ -298,14 +298,28 @@ class TestNothingRunsWithoutARecord:
         assert stage.has_ended()
         assert not stage.is_locked()
 
+    @pytest.mark.parametrize("is_taken", [False, True], ids=["free", "taken"])
     @pytest.mark.parametrize("kept", [0, 1, 5, -1, None])
-    def test_and_an_order_that_does_not_come_whole_is_none(self, stage: Stage, kept: int | None) -> None:
+    def test_and_an_order_that_does_not_come_whole_is_none(
+        self, stage: Stage, kept: int | None, *, is_taken: bool
+    ) -> None:
         payload = b"\0".join([os.fsencode(stage.folder), b"3", b"/bin/sh", b"-c", b": > marker", b"A=b"])
         order = b"%d\n%s" % (len(payload), payload)
         go, tell = os.pipe()
         saying, said = os.pipe()
         gate = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", executor.GATE, str(go), str(said)], pass_fds=(go, said)
+            [
+                sys.executable,
+                "-I",
+                "-S",
+                "-c",
+                executor.GATE,
+                str(go),
+                str(said),
+                "-1",
+                str(said if is_taken else executor.LOCK_NUMBER),
+            ],
+            pass_fds=(go, said),
         )
         for end in (go, said):
             os.close(end)
