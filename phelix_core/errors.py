@@ -13,7 +13,8 @@
     ├── exit 12  NotFound
     ├── exit 21  DeployFailed  HealthCheckFailed (r)  DeployLocked (r)
     ├── exit 22  RollbackFailed
-    └── exit 60  TimedOut (r)
+    ├── exit 60  TimedOut (r)
+    └── exit 130 Interrupted, a Cancelled that the caller asked for
 
 (r) means retryable: the same call may succeed later, after a re-read where a revision was named.
 A class's docstring is its default message. Messages are written for people; programs read `code`.

@@ -382,9 +382,13 @@ class ConsoleApp(FittingApp[int]):
         self._open(PlanRoom(self.desk, message.kind, message.subject))
 
     @on(ReferencesWanted)
-    async def _references_wanted(self, message: ReferencesWanted) -> None:
+    def _references_wanted(self, message: ReferencesWanted) -> None:
+        choosing = self._choose_reference(message.session_id)
+        self.run_worker(choosing, group="references", exclusive=True, exit_on_error=False)
+
+    async def _choose_reference(self, session_id: str) -> None:
         """Let the operator choose what a session refers to; what is not there is told, and opens nothing."""
-        shown = await self.desk.show(message.session_id)
+        shown = await self.desk.show(session_id)
         room = self._in_front()
         if not isinstance(room, Room):
             return

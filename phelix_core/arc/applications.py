@@ -202,8 +202,6 @@ def _argument(value: str) -> str:
         raise CheckFailed(str(refused)) from None
     if size > _MAX_ARGUMENT_BYTES:
         raise CheckFailed(f"expected at most {_MAX_ARGUMENT_BYTES} bytes")
-    if redact(value) != value:
-        raise CheckFailed("it looks like a secret, which every plan would repeat; name a variable in environment")
     return value
 
 
@@ -292,6 +290,8 @@ class _Table:
             kept: str = check.apply(value)
         except CheckFailed as failed:
             self.refuse(key, f"is not usable: {failed}")
+        if redact(kept) != kept:
+            self.refuse(key, "looks like a secret, which every plan would repeat; name a variable in environment")
         return kept
 
 

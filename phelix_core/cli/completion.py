@@ -67,6 +67,8 @@ _phelix() {{
     esac
     [ "$COMP_CWORD" -eq 3 ] && case "$path" in session\\ create|session\\ list|session\\ prune) ;;
         session\\ *) words="$words $(_phelix_sessions)" ;;
+        plan\\ show|plan\\ apply|authz\\ approve|authz\\ revoke|authz\\ check) words="$words $(_phelix_plans)" ;;
+        operation\\ status|operation\\ cancel) words="$words $(_phelix_operations)" ;;
         view\\ show|view\\ remove) words="$words $(_phelix_views)" ;; esac
     COMPREPLY=($(compgen -W "$words" -- "$current"))
 }}
@@ -87,6 +89,8 @@ _phelix_names() {
 }
 _phelix_sessions() { _phelix_names sessions .json; }
 _phelix_views() { _phelix_names views .toml; }
+_phelix_plans() { _phelix_names plans .json; }
+_phelix_operations() { _phelix_names ops .json; }
 """
 
 
@@ -113,6 +117,9 @@ def _fish() -> str:
     for condition, what in (
         ("session; and __fish_seen_subcommand_from show checkpoint complete fail cancel", ("sessions", "json", "")),
         ("view; and __fish_seen_subcommand_from show remove", ("views", "toml", "")),
+        ("plan; and __fish_seen_subcommand_from show apply", ("plans", "json", "")),
+        ("authz; and __fish_seen_subcommand_from approve revoke check", ("plans", "json", "")),
+        ("operation; and __fish_seen_subcommand_from status cancel", ("ops", "json", "")),
         ("session; and __fish_seen_subcommand_from list", ("views", "toml", "-l view -x ")),
     ):
         folder, suffix, option = what

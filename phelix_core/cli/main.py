@@ -82,7 +82,7 @@ def _called(call: Call) -> int:
         with answering():
             return status
     env = open_environment(settings, Surface.CLI, progress=_tell_progress if _is_watched() else None)
-    if not call.command.executes:
+    if not call.command.runs:
         return _told(_run(call, env), call, settings)
     from phelix_core.cli.interrupts import noted  # noqa: PLC0415 - nothing else takes its time
 

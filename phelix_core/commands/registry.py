@@ -131,7 +131,7 @@ class Command:
     surfaces: frozenset[Surface]
     caution: str | None
     result: Any
-    executes: bool
+    runs: bool
 
     def __call__(self, request: Any, env: Environment) -> object:
         """Carry the request out; for a write this answers the intent, which writes nothing yet."""
@@ -154,12 +154,12 @@ def command(
     result: Any = None,
     surfaces: frozenset[Surface] = EVERYWHERE,
     caution: str | None = None,
-    executes: bool = False,
+    runs: bool = False,
 ) -> Callable[[Callable[[Any, Environment], object]], Command]:
     """Declare a command.
 
     `caution` says what it does not do, for help texts and dialogs. `result` is what it answers, as a type or as the
-    place of one that only schemas need, `module:Name`; without it a read's return annotation says it. `executes` is
+    place of one that only schemas need, `module:Name`; without it a read's return annotation says it. `runs` is
     for what runs a program of somebody else's: it may take its time, and whoever waits may end it.
     """
 
@@ -175,7 +175,7 @@ def command(
             surfaces=surfaces,
             caution=caution,
             result=result or function.__annotations__.get("return"),
-            executes=executes,
+            runs=runs,
         )
 
     return declare

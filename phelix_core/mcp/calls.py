@@ -2,8 +2,8 @@
 
 A slow call never keeps a read waiting, nor a read a write, nor what executes a program either of them. A call that was
 taken back before it began never begins; a write that has begun is carried to its end and answered with what it did, as
-the protocol allows for what cannot be taken back. At the end every write is decided, and reads get a moment. Source:
-surfaces page, MCP.
+the protocol allows for what cannot be taken back. At the end every write is decided, reads get a moment, and nothing
+that a read has started is left behind. Source: surfaces page, MCP.
 
 All of it is touched on the event loop alone, but for what runs in the threads.
 """
@@ -53,14 +53,16 @@ class _Begun:
 class Calls:
     """What was asked and is not answered yet."""
 
-    def __init__(self, told: Told) -> None:
+    def __init__(self, told: Told, hurry: Callable[[], None]) -> None:
         self._told = told
+        self._hurry = hurry
         self._writer = ThreadPoolExecutor(1, "write")
         self._executor = ThreadPoolExecutor(EXECUTORS, "execute")
         self._readers = ThreadPoolExecutor(READERS, "read")
         self._asked: set[RequestId] = set()
         self._begun: list[_Begun] = []
         self._threads: set[Future[Answered]] = set()
+        self._running: set[Future[Answered]] = set()
         self._ending = False
         self._changed = anyio.Event()
 
@@ -98,6 +100,8 @@ class Calls:
         threads = self._readers if looks else self._executor if tool.executes else self._writer
         future = threads.submit(self._called, tool, arguments)
         self._threads.add(future)
+        if tool.runs:
+            self._running = {one for one in self._running if not one.done()} | {future}
         begun = _Begun(request_id=coerce_request_id(request_id), future=future, looks=looks, executes=tool.executes)
         self._begun.append(begun)
         try:
@@ -131,8 +135,21 @@ class Calls:
         """Wait until each write is decided and answered; reads get `GRACE_S` beyond that.
 
         What executes has a time limit of its own, and is waited for as long as nobody asked for the end: a host that
-        has left is no reason to end what it began, nor to leave the outcome unrecorded.
+        has left is no reason to end what it began, nor to leave the outcome unrecorded. What only looks by running
+        something, also for a caller that has given it up, is then asked to end.
         """
+        await self._decided()
+        running = [future for future in self._running if not future.done()]
+        if running:
+            self._hurry()
+            with anyio.move_on_after(PATIENCE_S):
+                for future in running:
+                    await _done(future)
+            with anyio.move_on_after(GRACE_S):
+                while self._asked:
+                    await self._changed.wait()
+
+    async def _decided(self) -> None:
         while self._asked:
             while self._writes():
                 with anyio.move_on_after(None if self._executes() else PATIENCE_S) as patience:

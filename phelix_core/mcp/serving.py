@@ -65,16 +65,18 @@ def serve(
     instructions: str,
     told: Told = failed_in_envelope,
     interrupt: Callable[[], None] = lambda: None,
+    hurry: Callable[[], None] = lambda: None,
 ) -> int:
     """Serve `tools` until the host leaves or a signal comes; answers the exit status.
 
-    `told` gives the shape of the failures that no tool tells itself; `interrupt` is called when a signal comes. Where
-    a thread still works when the time is over, the process ends in here.
+    `told` gives the shape of the failures that no tool tells itself; `interrupt` is called when a signal comes, `hurry`
+    when reads have had their moment at the end. Where a thread still works when the time is over, the process ends in
+    here.
     """
     _silence_the_sdk()
 
     async def served(wire: Wire) -> int:
-        calls = Calls(told)
+        calls = Calls(told, hurry)
         return await _Connection(wire, calls, interrupt).run(_server(tools, calls, name, title, instructions))
 
     with taken() as wire:

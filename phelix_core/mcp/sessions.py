@@ -42,14 +42,22 @@ def _never() -> bool:
     return False
 
 
-def tools(settings: Settings, interrupted: Callable[[], bool] = _never) -> list[Tool]:
-    """All thirteen tools over one data directory; `interrupted` tells what executes that it is to end."""
-    return [*session_tools(settings), *arc_tools(settings, interrupted)]
+def tools(
+    settings: Settings, interrupted: Callable[[], bool] = _never, hurried: Callable[[], bool] = _never
+) -> list[Tool]:
+    """All thirteen tools over one data directory.
+
+    `interrupted` tells what executes that it is to end, `hurried` what runs something in order to look.
+    """
+    return [*session_tools(settings), *arc_tools(settings, interrupted, hurried)]
 
 
-def arc_tools(settings: Settings, interrupted: Callable[[], bool] = _never) -> list[Tool]:
+def arc_tools(
+    settings: Settings, interrupted: Callable[[], bool] = _never, hurried: Callable[[], bool] = _never
+) -> list[Tool]:
     """The tools about plans, operations and applications: one of them executes."""
-    reads, writes = (open_environment(settings, Surface.MCP, interrupted=interrupted) for _ in range(2))
+    writes = open_environment(settings, Surface.MCP, interrupted=interrupted)
+    reads = open_environment(settings, Surface.MCP, interrupted=lambda: interrupted() or hurried())
     return [
         command_tool("context", reads, title="Show the whole situation", advice="Start here."),
         command_tool("inspect", reads, title="Inspect one thing", described={"limit": _LIMIT}),
@@ -96,11 +104,12 @@ def session_tools(settings: Settings) -> list[Tool]:
 
 def main(request: ServeSessions, settings: Settings) -> int:  # noqa: ARG001 - every program takes both
     """Serve until the host leaves; answers the exit status."""
-    ending = threading.Event()
+    ending, reads_end = threading.Event(), threading.Event()
     return serve(
-        tools(settings, ending.is_set),
+        tools(settings, ending.is_set, reads_end.is_set),
         name="phelix",
         title="Phelix sessions and plans",
         instructions=_INSTRUCTIONS,
         interrupt=ending.set,
+        hurry=reads_end.set,
     )

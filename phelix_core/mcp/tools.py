@@ -41,7 +41,8 @@ class Tool:
     itself; what it raises is told as `INTERNAL`. Writes are called one at a time, in the order in which they came;
     reads beside them and beside each other, so a read's `call` may run in several threads. `looks` tells the calls
     that only look, of a tool whose other calls write. What `executes` somebody else's program may take its time, and so
-    keeps no other write waiting.
+    keeps no other write waiting. A tool that `runs` one to look, such as a check of health, is asked to end it when the
+    server ends, and waited for until nothing of it is left.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Tool:
     destructive: bool = False
     idempotent: bool = False
     executes: bool = False
+    runs: bool = False
     looks: Callable[[Mapping[str, object]], bool] = _never
 
     @property
@@ -112,7 +114,8 @@ def command_tool(
         call=call,
         destructive=destructive,
         idempotent=idempotent,
-        executes=command.executes,
+        executes=command.runs and command.effect is Effect.WRITE,
+        runs=command.runs and command.effect is Effect.READ,
     )
 
 

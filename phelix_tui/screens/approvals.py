@@ -16,7 +16,7 @@ from phelix_core.arc.board import BadFile
 from phelix_core.arc.operations import INDETERMINATE, Operation
 from phelix_core.arc.standing import WAITING
 from phelix_core.text import SafeStr
-from phelix_core.views.arc.rows import STATES, PlanRow
+from phelix_core.views.arc.rows import STATES, PlanRow, may_print
 from phelix_core.views.shown import shown
 from phelix_tui.actions import Target
 from phelix_tui.desk import Desk
@@ -121,8 +121,8 @@ class ApprovalsRoom(ListRoom):
         if self.desk.plans.moved and not self.is_order_held(self.listed.row_count):
             self.reorder()
         self._draw_preview()
-        operation = self._operation()
-        if operation is not None and not operation.is_finished:
+        seen = self.desk.plans.seen(self.selected_id())
+        if seen is not None and may_print(seen):
             self.load_preview()
 
     def _patch(self) -> None:

@@ -28,7 +28,7 @@ from phelix_tui.backlog import MOST_CAUSES
 from phelix_tui.desk import Desk
 from phelix_tui.screens.room import Room
 from phelix_tui.widgets.pages import Bar, cell
-from phelix_tui.widgets.rowlist import Cell, Column, Row, RowList
+from phelix_tui.widgets.rowlist import ROOMY, Cell, Column, Row, RowList
 
 _COLUMNS = (
     Column("cause", SafeStr("CAUSE"), 18),
@@ -125,7 +125,8 @@ class AttentionRoom(Room):
         listed.set_rows([_line(cause) for cause in self._causes.values()])
         more = f" of {len(causes):,}" if len(causes) > MOST_CAUSES else ""
         number = f"{len(self._causes):,}{more} cause{'' if len(causes) == 1 else 's'} "
-        counted = [*self.issue_count_cells(), *self.plan_count_cells(), cell(number)]
+        waiting = self.plan_count_cells() if self.size.width >= ROOMY else []  # there is a row for each anyway
+        counted = [*self.issue_count_cells(), *waiting, cell(number)]
         self.query_one("#title", Bar).show(self.title_cells("Attention"), counted, keeps="right")
 
     def _session_causes(self) -> list[Cause]:

@@ -8,13 +8,13 @@ from typing import ClassVar, Final
 
 from textual import work
 from textual.binding import Binding, BindingType
-from textual.timer import Timer
 
 from phelix_core.arc.board import BadFile, Seen
 from phelix_core.arc.operations import RUNNING, Operation
+from phelix_core.arc.standing import Standing
 from phelix_core.envelope import Envelope
 from phelix_core.text import SafeStr, visible
-from phelix_core.views.arc.rows import STATES, row_id_of, since_ms, state_of, subject_of
+from phelix_core.views.arc.rows import STATES, may_print, row_id_of, since_ms, state_of, subject_of
 from phelix_core.views.moments import span
 from phelix_tui.actions import Target
 from phelix_tui.desk import Desk
@@ -50,15 +50,14 @@ class PlanRoom(StoryRoom):
         self._seen: Seen | None = None
         self._refused: SafeStr | None = None
         self._tail: LogTail | None = None
-        self._clock: Timer | None = None
 
     def on_mount(self) -> None:
         """Read a log on while there may be more; the plan is read by every room of one thing."""
-        self._clock = self.set_interval(LOOK_S, self._read_on)
+        self.set_interval(LOOK_S, self._read_on)
 
     def selected_id(self) -> str | None:
         """This room's plan, or the operation without one."""
-        return self.subject if self._seen is None else row_id_of(self._seen)
+        return self.subject
 
     def target(self) -> Target | None:
         """The plan, as it is on the screen."""
@@ -86,7 +85,7 @@ class PlanRoom(StoryRoom):
     @work(exclusive=True, group="plan", exit_on_error=False)
     async def look_again(self) -> None:
         """Look at the plan, and draw it."""
-        seen = self.desk.plans.seen(self.subject if self._seen is None else row_id_of(self._seen))
+        seen = self.desk.plans.seen(self.subject)
         if seen is None:
             answer = await self.desk.show_plan(self.kind, self.subject)
             if not self.is_mounted:
@@ -97,10 +96,17 @@ class PlanRoom(StoryRoom):
                 return
             seen = answer
         first, self._seen, self._refused = self._seen is None, seen, None
+        self._is_about(seen)
         if first and state_of(seen) == RUNNING:
             self.on_other_page = True
         self.draw(to_end=first and self.on_other_page)
         self._read_on(at_least_once=True)
+
+    def _is_about(self, seen: Seen) -> None:
+        """Whatever led here, from now on it is about this very record."""
+        if not isinstance(seen, BadFile):
+            self.kind = PLAN if isinstance(seen, Standing) else OPERATION
+        self.subject = row_id_of(seen)
 
     # The log
 
@@ -110,13 +116,13 @@ class PlanRoom(StoryRoom):
 
     def _read_on(self, *, at_least_once: bool = False) -> None:
         """Read what was appended, where there may be something, and somebody sees it."""
-        operation = self._operation
-        if operation is None or not self.is_current:
+        seen, operation = self._seen, self._operation
+        if seen is None or operation is None or not self.is_current:
             return
         if self._tail is None or self._tail.operation_id != operation.id:
             self._tail = LogTail(self.desk, operation.id)
             at_least_once = True
-        if at_least_once or not operation.is_finished:
+        if at_least_once or may_print(seen):
             self._follow(self._tail)
 
     @work(group="log", exit_on_error=False)
@@ -130,7 +136,7 @@ class PlanRoom(StoryRoom):
         """Title, tabs and the page, as of now; a log whose end is in sight stays at its end."""
         page, seen = self.query_one("#story", TextPage), self._seen
         follows = to_end or (self.on_other_page and page.is_at_end)
-        named = visible(self.selected_id() or "")
+        named = visible(self.subject)
         state = self.plan_count_cells()
         if seen is not None:
             looks, since = STATES[state_of(seen)], since_ms(seen)

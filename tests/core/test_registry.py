@@ -83,9 +83,12 @@ def test_over_mcp_nobody_approves_revokes_or_cancels() -> None:
             validate(COMMANDS[name], good(COMMANDS[name]), Surface.MCP)
 
 
-def test_one_command_alone_executes() -> None:
-    assert {name for name, command in COMMANDS.items() if command.executes} == {"plan apply"}
-    assert COMMANDS["plan apply"].effect is Effect.WRITE
+def test_one_command_alone_executes_and_two_run_a_check_to_look() -> None:
+    assert {name: command.effect for name, command in COMMANDS.items() if command.runs} == {
+        "plan apply": Effect.WRITE,
+        "inspect": Effect.READ,
+        "context": Effect.READ,
+    }
 
 
 def test_every_field_at_fault_is_named_at_once() -> None:

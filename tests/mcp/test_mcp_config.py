@@ -34,7 +34,7 @@ def test_the_snippet_of_each_host_starts_a_server_that_offers_its_tools(
     assert Path(server["command"]).is_absolute()
     with Host([server["command"], *server["args"]], tmp_path) as told:
         told.greet()
-        assert len(told.answer(told.request("tools/list", {}))["result"]["tools"]) == 6
+        assert len(told.answer(told.request("tools/list", {}))["result"]["tools"]) == 13
         told.result(told.call("phelix_session_create"))
     assert len(list(data_dir.glob("sessions/ses_*.json"))) == 1, "in the data directory in force where it was printed"
 

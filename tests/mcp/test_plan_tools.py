@@ -1,5 +1,6 @@
 """The seven tools that plan, execute and look, over real pipes: what they offer, refuse and carry to its end."""
 
+import json
 import re
 import signal
 import time
@@ -10,11 +11,11 @@ from typing import Any
 import pytest
 
 from phelix_core.clock import SystemClock
-from phelix_core.processes import ProcessIdentity, is_alive
+from phelix_core.processes import ProcessIdentity, is_alive, started_at
 from phelix_core.strictjson import loads
 from tests.contract.guide_works import end_of_command, executions, held, operation_of, planned, works
 from tests.core.arc.samples import rule
-from tests.core.arc.stage import APPROVED_FIRST, put_policy
+from tests.core.arc.stage import APPROVED_FIRST, declare, put_policy
 from tests.mcp.host import PATIENCE_S, Gate, Host, serve_argv
 from tests.mcp.test_session_tools import TOOLS, WRONG, connected
 from tests.rig import Phelix, bytes_of
@@ -314,6 +315,36 @@ def test_a_signal_amid_one_ends_its_command_records_that_answers_and_ends_the_se
     assert (again.error["code"], again.error["details"]["already_applied"]) == ("CANCELLED", True)
     assert executions(data_dir) == 1
     assert "Traceback" not in server.stderr
+
+
+@pytest.mark.parametrize("given_up", [False, True], ids=["awaited", "given up"])
+@pytest.mark.parametrize("number", [None, signal.SIGTERM], ids=["end of input", "signal"])
+def test_a_check_of_health_that_does_not_end_keeps_no_server_and_is_not_left_behind(
+    sessions: Host,
+    data_dir: Path,
+    tmp_path: Path,
+    number: signal.Signals | None,
+    given_up: bool,  # noqa: FBT001 - a table's column
+) -> None:
+    gate = Gate(tmp_path, "well")
+    check = json.dumps(["sh", "-c", f"echo $$ > {tmp_path}/pid; cat {tmp_path}/well; sleep 600"])
+    declare(data_dir, more=f"\n[health]\ncommand = {check}\ntime_limit_seconds = 600\n")
+    call = sessions.call("phelix_inspect", resource="health", app="shop")
+    gate.reached()
+    pid = int((tmp_path / "pid").read_text())
+    if given_up:
+        sessions.notify("notifications/cancelled", requestId=call, reason="changed its mind")
+        sessions.ping()
+    if number is None:
+        sessions.input.close()
+    else:
+        sessions.signal(number)
+    since = time.monotonic()
+    heard = sessions.hear_all()
+    assert sessions.ended(since, within_s=4) == (0 if number is None else 128 + number)
+    assert started_at(pid) is None
+    if not given_up:
+        assert heard[call]["result"]["structuredContent"]["result"]["status"] == "unknown"
 
 
 def test_after_a_server_was_killed_amid_one_another_tells_the_truth_and_runs_nothing_again(

@@ -17,6 +17,7 @@ from phelix_core.strictjson import loads
 from phelix_tui.app import ConsoleApp
 from phelix_tui.form import Entry
 from phelix_tui.log_tail import FIRST_LINES, LogTail
+from phelix_tui.messages import PlanWanted
 from phelix_tui.screens.confirm import ConfirmScreen
 from phelix_tui.screens.help import HelpScreen
 from phelix_tui.screens.menu import ActionMenu
@@ -675,7 +676,17 @@ async def test_an_operation_without_a_plan_has_a_page_and_a_log_of_its_own(stage
         await pilot.press("enter")
         await opened(pilot, PlanRoom)
         await until(pilot, lambda: "shift 10% of the traffic" in page(app, "story"), "its log")
-        assert plans.data_dir == stage.data_dir
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.approvals, "back")
+        plans.ends(operation_id)
+        app.post_message(PlanWanted("deployment", f"dep-{ids['running'].removeprefix('pln_')}"))
+        room = await opened(pilot, PlanRoom)
+        await until(pilot, lambda: "SUCCEEDED" in page(app, "story"), "its deployment leads to it")
+        board = app.desk.plans.board
+        plans.create("cart", "2.0.0")
+        await until(pilot, lambda: app.desk.plans.board is not board, "something else has changed")
+        await pilot.pause(0.1)
+        assert (room.subject, "INVALID" in page(app, "story")) == (operation_id, False)
 
 
 async def test_a_plan_that_is_too_old_for_the_list_still_opens(stage: Stage) -> None:

@@ -64,7 +64,7 @@ class ApplyPlan:
     effect=Effect.WRITE,
     result=Applied,
     caution="A plan is executed at most once: applying it again answers the same and runs nothing.",
-    executes=True,
+    runs=True,
 )
 def apply_plan(request: ApplyPlan, env: Environment) -> "Applying":
     """Decide an execution."""

@@ -62,7 +62,7 @@ class Situation:
     truncated: bool
 
 
-@command("context", effect=Effect.READ)
+@command("context", effect=Effect.READ, runs=True)
 def show_context(request: ShowContext, env: Environment) -> Situation:
     """Read every kind of record once; look at the application's health, if one is named."""
     look, name = Look(env), request.app

@@ -30,7 +30,7 @@ class Inspect:
     limit: Limit = None
 
 
-@command("inspect", effect=Effect.READ)
+@command("inspect", effect=Effect.READ, runs=True)
 def inspect(request: Inspect, env: Environment) -> Topic:
     """Look once."""
     look, limit = Look(env), limit_for(request.limit, env.surface)

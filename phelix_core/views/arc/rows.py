@@ -88,6 +88,11 @@ def state_of(seen: Seen) -> str:
     return state if state in STATES else UNREADABLE
 
 
+def may_print(seen: Seen) -> bool:
+    """Whether its log may still grow."""
+    return state_of(seen) in (PENDING, RUNNING)
+
+
 def since_ms(seen: Seen) -> int | None:
     """Since when it is in its state, as far as that is recorded."""
     if isinstance(seen, BadFile):

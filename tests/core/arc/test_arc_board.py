@@ -2,8 +2,6 @@
 
 import os
 import subprocess
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -74,28 +72,18 @@ def arc(tmp_path: Path) -> Arc:
     return Arc(tmp_path / "data")
 
 
-@contextmanager
-def opened_files(folder: Path) -> Generator[list[str]]:
-    """Which files below `folder` are opened meanwhile, as the interpreter itself tells."""
-    import sys  # noqa: PLC0415 - beside the hook that stays for good
-
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Which files are opened from now on."""
     names: list[str] = []
-    watching = True
+    really = os.open
 
-    def told(event: str, args: tuple[Any, ...]) -> None:
-        if (
-            watching
-            and event == "open"
-            and isinstance(args[0], (str, bytes))
-            and os.fsdecode(args[0]).startswith(str(folder))
-        ):
-            names.append(os.fsdecode(args[0]))
+    def noting(path: Any, flags: int, *rest: Any, **more: Any) -> int:
+        names.append(os.fsdecode(path))
+        return really(path, flags, *rest, **more)
 
-    sys.addaudithook(told)
-    try:
-        yield names
-    finally:
-        watching = False
+    monkeypatch.setattr(os, "open", noting)
+    return names
 
 
 def test_an_empty_directory_has_an_empty_board_and_stays_empty(tmp_path: Path) -> None:
@@ -106,26 +94,28 @@ def test_an_empty_directory_has_an_empty_board_and_stays_empty(tmp_path: Path) -
     assert not (tmp_path / "none").exists()
 
 
-def test_while_nothing_changes_no_file_is_opened_and_the_very_same_board_is_answered(arc: Arc) -> None:
+def test_while_nothing_changes_no_file_is_opened_and_the_very_same_board_is_answered(
+    arc: Arc, opened: list[str]
+) -> None:
     arc.begin(arc.plan())
     arc.plan("1.2.0")
     board = arc.settled()
     before = bytes_of(arc.data_dir)
-    with opened_files(arc.data_dir) as names:
-        for _ in range(50):
-            arc.clock.advance(1)
-            assert arc.board() is board
-    assert [name for name in names if not Path(name).is_dir()] == []
-    assert len(names) <= 50 // 10, "and once in ten seconds the names of applications are listed"
+    opened.clear()
+    for _ in range(50):
+        arc.clock.advance(1)
+        assert arc.board() is board
+    assert [name for name in opened if not Path(name).is_dir()] == []
+    assert len(opened) <= 50 // 10, "and once in ten seconds the names of applications are listed"
     assert bytes_of(arc.data_dir) == before
 
 
-def test_the_search_for_opened_files_finds_them(arc: Arc) -> None:
+def test_the_search_for_opened_files_finds_them(arc: Arc, opened: list[str]) -> None:
     """The control of the test above."""
     plan_id = arc.plan()
-    with opened_files(arc.data_dir) as names:
-        arc.board()
-    assert any(plan_id in name for name in names)
+    opened.clear()
+    arc.board()
+    assert any(plan_id in name for name in opened)
 
 
 def test_what_changes_is_seen_at_the_next_look_whoever_writes_it(arc: Arc) -> None:
