@@ -37,6 +37,7 @@ from phelix_core.errors import (
     NotFound,
     OutcomeUnknown,
     PhelixError,
+    PlanHashMismatch,
     Unavailable,
 )
 from phelix_core.frozen import changed, frozen
@@ -205,10 +206,12 @@ class Applying:
         self._decided(found, decision_id)
         lock = self._arc.application_lock(found.application.name)
         try:
-            ruled = found.ruling
+            ruled, decided = found.ruling, found.plan.plan_hash
             found = self._look()  # another apply may have ended between the first look and the lock
             if isinstance(found, Applied):
                 return found
+            if found.plan.plan_hash != decided:
+                raise PlanHashMismatch("The plan was replaced while it was looked at. Nothing was executed.")
             if found.ruling != ruled:  # or a policy been written, or an approval revoked
                 decision_id = f"azd_{self._env.mint()}"
                 self._decided(found, decision_id)
