@@ -122,6 +122,8 @@ def _apply(asked: dict[str, Any]) -> int:
         if victim is not None:
             os.kill(victim, signal.SIGKILL)
 
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # a shell's background, and nohup, ignore some
+        signal.signal(number, signal.SIG_DFL if number != signal.SIGINT else signal.default_int_handler)
     if asked.get("is_naive"):
         store.__dict__["ArcStore"] = NaiveStore
     if asked.get("waits"):

@@ -166,5 +166,5 @@ def test_a_call_that_waits_for_its_turn_waits_no_longer_than_its_own_time() -> N
     first.start()
     assert held.begun.wait(LONG_S)
     fail()
-    held.let_go.set()
     first.join(LONG_S)
+    held.let_go.set()
