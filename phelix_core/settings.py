@@ -18,8 +18,9 @@ _MINUTE_MS = 60_000
 _DEFAULT_STALE_MINUTES = 60
 _MAX_STALE_MINUTES = 60 * 24 * 366
 _DIGITS = 10
+_MOST_TEXTS = 32
 _MAX_CONFIG_BYTES = 64 * 1024
-_KNOWN = ("memory", "stale_after_minutes", "theme")
+_KNOWN = ("memory", "quiet", "stale_after_minutes", "theme")
 _KNOWN_OF_MEMORY = ("config", "deadline_seconds", "embedder", "provider")
 _DEFAULT_DEADLINE_S = 10
 _MAX_DEADLINE_S = 120
@@ -43,7 +44,10 @@ class MemorySettings:
 
 @frozen
 class Settings:
-    """What a person may choose; durations in milliseconds. `queue` is the queue's file."""
+    """What a person may choose; durations in milliseconds. `queue` is the queue's file.
+
+    `quiet` names the kinds of news for which the console does not ring.
+    """
 
     data_dir: str
     queue: str = ""
@@ -51,6 +55,7 @@ class Settings:
     theme: str | None = None
     read_only: bool = False
     memory: MemorySettings | None = None
+    quiet: tuple[str, ...] = ()
 
 
 def load_settings(
@@ -72,6 +77,7 @@ def load_settings(
         theme=theme or environ.get("PHELIX_THEME") or _text("theme", written.get("theme")),
         read_only=read_only,
         memory=_memory(written.get("memory"), folder),
+        quiet=_texts("quiet", written.get("quiet", [])),
     )
 
 
@@ -179,3 +185,11 @@ def _text(name: str, value: object) -> str | None:
     if value is None or isinstance(value, str):
         return value
     raise InvalidArgument(f"{name} in {CONFIG_FILE} must be text.")
+
+
+def _texts(name: str, value: object) -> tuple[str, ...]:
+    """A list of a few texts."""
+    texts = cast("list[object]", value) if isinstance(value, list) else None
+    if texts is None or len(texts) > _MOST_TEXTS or not all(isinstance(text, str) for text in texts):
+        raise InvalidArgument(f"{name} in {CONFIG_FILE} must be a list of at most {_MOST_TEXTS} texts.")
+    return tuple(map(str, texts))

@@ -6,26 +6,31 @@ are versions to compare it gets its own screen.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from textual.binding import Binding
 
 from phelix_core.commands.session import ShownSession
 from phelix_core.errors import LeaseConflict, LeaseLost, SessionConflict
 from phelix_core.queue.board import Board
-from phelix_core.text import visible
+from phelix_core.text import SafeStr, visible
 from phelix_core.views.story import Reference
 from phelix_tui.actions import NO_SESSION, SESSION_ACTIONS, Action, SessionTarget, Target, why_not
 from phelix_tui.arc_feed import ArcFeed
+from phelix_tui.bulk_actions import BulkTarget
+from phelix_tui.copies import Copyable
 from phelix_tui.desk import Desk
+from phelix_tui.doctor_actions import DIRECTORY_ACTIONS, NO_DIRECTORY
 from phelix_tui.feed import Feed
-from phelix_tui.guard import GuardedApp
 from phelix_tui.issue_actions import ISSUE_ACTIONS, NO_ISSUE, IssueTarget
 from phelix_tui.messages import BoardLoaded, SnapshotPatched
 from phelix_tui.plan_actions import NO_PLAN, PLAN_ACTIONS
 from phelix_tui.queue_feed import QueueFeed
+from phelix_tui.screens.bulk import BulkConfirm, BulkForm, End, applied, summary_of
 from phelix_tui.screens.confirm import CommandForm, ConfirmScreen, Outcome, Proposal, finished_line
 from phelix_tui.screens.conflict import ConflictScreen, text_of
+from phelix_tui.screens.copying import CopyMenu
 from phelix_tui.screens.fleet import FleetRoom
 from phelix_tui.screens.help import HelpScreen
 from phelix_tui.screens.menu import ActionMenu
@@ -33,10 +38,14 @@ from phelix_tui.screens.references import ReferencesMenu
 from phelix_tui.screens.views import Remove, Save, Show, ViewChoice, ViewsMenu
 from phelix_tui.view_actions import REMOVE_VIEW, SAVE_VIEW, ViewTarget
 
+if TYPE_CHECKING:  # the app reads this module when the first dialog is asked for
+    from phelix_tui.app import ConsoleApp
+
 _NOTHING: Final = {
     "session": (SESSION_ACTIONS, NO_SESSION),
     "issue": (ISSUE_ACTIONS, NO_ISSUE),
     "plan": (PLAN_ACTIONS, NO_PLAN),
+    "directory": (DIRECTORY_ACTIONS, NO_DIRECTORY),
 }
 """What there would be to do, and what is said, where nothing is selected."""
 
@@ -44,7 +53,7 @@ _NOTHING: Final = {
 class Acting:
     """One operator's way through the dialogs."""
 
-    def __init__(self, app: GuardedApp[int], desk: Desk, feed: Feed, queue_feed: QueueFeed, arc_feed: ArcFeed) -> None:
+    def __init__(self, app: "ConsoleApp", desk: Desk, feed: Feed, queue_feed: QueueFeed, arc_feed: ArcFeed) -> None:
         self._app = app
         self._desk = desk
         self._feed = feed
@@ -58,10 +67,19 @@ class Acting:
         reason = why_not(target, self._desk.locked, nothing=_NOTHING[about][1])
         self._app.push_dialog(HelpScreen(sections, reason, about=about))
 
+    def actions_on(self, target: Target | None, *, about: str) -> tuple[Sequence[Action], str]:
+        """All that can be done to a target, or what there would be to do; and what is said where there is none."""
+        none, nothing = _NOTHING[about]
+        return (none if target is None else target.actions), nothing
+
+    def begin(self, action: Action, target: Target | None) -> None:
+        """Begin an action on a target: by its form, or by its confirmation."""
+        if target is not None:
+            self._fill_in(action, target)
+
     def show_menu(self, target: Target | None, *, about: str) -> None:
         """Open the action menu on `target`; without one, on what there would be, each with the reason."""
-        none, nothing = _NOTHING[about]
-        actions = none if target is None else target.actions
+        actions, nothing = self.actions_on(target, about=about)
         reasons = {action.key: why_not(target, self._desk.locked, action, nothing) for action in actions}
         title = visible(target.id if target else "nothing")
 
@@ -70,6 +88,15 @@ class Acting:
                 self._fill_in(action, target)
 
         self._app.push_dialog(ActionMenu(title, actions, reasons), chosen)
+
+    def show_copies(self, title: SafeStr, copies: Sequence[Copyable]) -> None:
+        """Open the menu of what can be copied."""
+
+        def chosen(one: Copyable | None) -> None:
+            if one is not None:
+                self._app.copy_one(one)
+
+        self._app.push_dialog(CopyMenu(title, copies), chosen)
 
     def show_references(self, shown: ShownSession, open_: Callable[[str, str], None]) -> None:
         """Open the list of what a session refers to; `open_` takes the kind and the id of what is chosen."""
@@ -106,10 +133,23 @@ class Acting:
         if action.fields == ():
             self._confirm(Proposal(action, target, {}))
             return
-        self._app.push_dialog(CommandForm(self._desk, action, target), filled)
+        form = BulkForm if isinstance(target, BulkTarget) else CommandForm
+        self._app.push_dialog(form(self._desk, action, target), filled)
 
     def _confirm(self, proposal: Proposal) -> None:
+        if isinstance(proposal.target, BulkTarget):
+            self._app.push_dialog(BulkConfirm(self._desk, proposal), partial(self._bulk_ended, proposal.action))
+            return
         self._app.push_dialog(ConfirmScreen(self._desk, proposal), self._answered)
+
+    def _bulk_ended(self, action: Action, ends: Sequence[End] | None) -> None:
+        """Tell what came of many; what was applied is not marked any more."""
+        if not ends:
+            return
+        fleet, done = self._app.fleet.listed, applied(ends)
+        fleet.marks = fleet.marks - done
+        severity = "information" if len(done) == len(ends) else "warning"
+        self._app.notify(f"{action.verb}: {summary_of(ends)}.", severity=severity, markup=False)
 
     def _answered(self, answer: Outcome | Proposal | None) -> None:
         """Tell what came of it."""
@@ -134,8 +174,7 @@ class Acting:
 
         def chosen(answer: str | None) -> None:
             if answer == "copy":
-                self._app.copy_to_clipboard(text_of(proposal))
-                self._app.notify("Your text went to the terminal's clipboard (OSC 52).", markup=False)
+                self._app.hand_over(text_of(proposal), "Your text")
             elif answer == "replan" and current is not None:
                 self._confirm(Proposal(proposal.action, current, proposal.values))
 

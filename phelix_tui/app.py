@@ -4,8 +4,9 @@ Handlers here are the only writers of what is shown. Workers post messages.
 """
 
 import asyncio
+import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -24,8 +25,10 @@ from phelix_core.envelope import Envelope
 from phelix_core.errors import InvalidArgument
 from phelix_core.settings import Settings
 from phelix_core.text import visible
+from phelix_core.views.shown import shown
 from phelix_tui.arc_feed import ArcFeed
 from phelix_tui.arrangement import Patch
+from phelix_tui.bell import EVERY_S, WORDS, Ring, sounded
 from phelix_tui.deliveries import Deliveries, has_to_deliver
 from phelix_tui.desk import Desk, Reading, is_writable
 from phelix_tui.feed import Feed
@@ -53,17 +56,25 @@ from phelix_tui.screens.issue import IssueRoom
 from phelix_tui.screens.queue import QueueRoom
 from phelix_tui.screens.room import Room
 from phelix_tui.screens.session import SessionRoom
-from phelix_tui.theming import DEFAULT_THEME, default_variables, load_themes
+from phelix_tui.theming import DEFAULT_THEME, Problem, default_variables, load_themes, stamp_of
 from phelix_tui.widgets.pages import cell
 from phelix_tui.widgets.rowlist import Cell
 
 if TYPE_CHECKING:
+    from textual.binding import Keymap
+    from textual.dom import DOMNode
+
     from phelix_tui.acting import Acting
+    from phelix_tui.copies import Copyable
+    from phelix_tui.hints import Hint, Hints
+    from phelix_tui.keymap import LoadedKeys
+    from phelix_tui.offering import Offering
+    from phelix_tui.palette import Offer
+    from phelix_tui.ringing import Ringer
+    from phelix_tui.screens.activity import ActivityRoom
     from phelix_tui.screens.approvals import ApprovalsRoom
-
-
-_TOGETHER_S = 1.0
-"""Plans that begin to wait within so long are told of together."""
+    from phelix_tui.screens.doctor import DoctorRoom
+    from phelix_tui.screens.palette import Palette
 
 
 class ConsoleApp(FittingApp[int]):
@@ -71,7 +82,7 @@ class ConsoleApp(FittingApp[int]):
 
     TITLE = "phelix"
     CSS_PATH = "console.tcss"
-    ENABLE_COMMAND_PALETTE = True
+    ENABLE_COMMAND_PALETTE = False  # the one that Textual brings; ours finds records, too
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("question_mark", "help", "Help", id="app.help"),
         Binding("colon,ctrl+p", "command_palette", "Commands", id="app.palette"),
@@ -80,7 +91,10 @@ class ConsoleApp(FittingApp[int]):
         Binding("3", "queue", "Queue", id="app.queue"),
         Binding("4", "attention", "Attention", id="app.attention"),
         Binding("5", "approvals", "Approvals", id="app.approvals"),
+        Binding("6", "activity", "Activity", id="app.activity"),
+        Binding("7", "doctor", "Doctor", id="app.doctor"),
         Binding("T", "change_theme", "Theme", show=False, id="app.theme"),
+        Binding("x", "put_hint_away", "Put the hint below away", show=False, id="app.hint"),
     ]
 
     def __init__(self, env: Environment, *, ansi_color: bool | None = None, feed: Feed | None = None) -> None:
@@ -94,22 +108,83 @@ class ConsoleApp(FittingApp[int]):
         self.queue = QueueRoom(self.desk)
         self.attention = AttentionRoom(self.desk)
         self._approvals: ApprovalsRoom | None = None
+        self._activity: ActivityRoom | None = None
+        self._doctor: DoctorRoom | None = None
         self._deliveries: Deliveries | None = None
         self._last_session: str | None = None
         self._first_look = asyncio.Event()
         self._first_board = asyncio.Event()
         self._first_plans = asyncio.Event()
-        self._begun_to_wait: set[str] = set()
-        self._themes = load_themes(f"{env.settings.data_dir}/themes")
+        self.environ: Mapping[str, str] = os.environ
+        """Where it is told which ways there are to a clipboard and to a terminal's notifications."""
+        self.rings_every_s = EVERY_S
+        self._ringer: Ringer | None = None
+        self._something_changed = False
+        self._sessions_known = False
+        self._copying = asyncio.Lock()
+        self.keys_in_force: Keymap = {}
+        """Keys that a person chose, by the binding's id."""
+        self._loaded_keys = self._load_keys()
+        self.hints: Hints | None = None
+        """First-run hints, where the console is started for a person who may write."""
+        self._theme_folder = f"{env.settings.data_dir}/themes"
+        self._theme_stamp = stamp_of(self._theme_folder)
+        self._themes = load_themes(self._theme_folder)
         for theme in self._themes.themes:
             self.register_theme(theme)
         self._choose_theme()
+
+    def _load_keys(self) -> "LoadedKeys | None":
+        """Take a person's own keys, where there is a file of them; nobody else pays for the look at all bindings."""
+        from phelix_tui import keymap  # noqa: PLC0415 - see above
+
+        data_dir = self.desk.env.settings.data_dir
+        if not os.path.lexists(f"{data_dir}/{keymap.FILE}"):
+            return None
+        loaded = keymap.load_keys(data_dir)
+        self.keys_in_force = dict(loaded.keymap)
+        self.set_keymap(loaded.keymap)
+        return loaded
 
     def _choose_theme(self) -> None:
         """Start under the theme asked for: chosen once mounted, it would have every rule parsed and applied twice."""
         wanted = self.desk.env.settings.theme
         self.theme = wanted if wanted in self.available_themes else DEFAULT_THEME
         self.stylesheet.set_variables(self.get_css_variables())
+
+    def _look_for_themes(self) -> None:
+        """Load a person's themes again where a file of them has changed."""
+        stamp = stamp_of(self._theme_folder)
+        if stamp != self._theme_stamp:
+            self._theme_stamp = stamp
+            self.run_worker(self._load_themes(), group="themes", exclusive=True, exit_on_error=False)
+
+    async def _load_themes(self) -> None:
+        loaded = await asyncio.to_thread(load_themes, self._theme_folder)
+        before, self._themes = self._themes, loaded
+        shown_now = self.current_theme
+        for theme in before.themes:
+            self.unregister_theme(theme.name)
+        for theme in loaded.themes:
+            self.register_theme(theme)
+        self._tell_bad_themes(before.problems)
+        if self.theme not in self.available_themes:
+            self.notify(f"The theme {visible(self.theme)} has gone; {DEFAULT_THEME} is used.", markup=False)
+            self.theme = DEFAULT_THEME
+        elif self.current_theme != shown_now:
+            self.mutate_reactive(ConsoleApp.theme)  # pyright: ignore[reportUnknownMemberType,reportArgumentType] - Reactive[Unknown]
+
+    def _tell_bad_themes(self, before: Sequence[Problem]) -> None:
+        """Name each file that cannot be used, once for each reason."""
+        for problem in self._themes.problems:
+            if problem not in before:
+                told = visible(f"{problem.path}: {problem.reason}")
+                self.notify(told, title="Theme skipped", severity="warning", markup=False)
+
+    def theme_names(self) -> list[str]:
+        """Names of the themes that can be chosen: ours and a person's own, then those that Textual brings."""
+        ours = [theme.name for theme in self._themes.themes]
+        return list(dict.fromkeys([*ours, *sorted(self.available_themes)]))
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Colours of our roles under a theme that has none (Textual's hook)."""
@@ -122,9 +197,12 @@ class ConsoleApp(FittingApp[int]):
             self.notify(
                 f"There is no theme {visible(wanted)}; {DEFAULT_THEME} is used.", severity="warning", markup=False
             )
-        for problem in self._themes.problems:
-            told = visible(f"{problem.path}: {problem.reason}")
-            self.notify(told, title="Theme skipped", severity="warning", markup=False)
+        self._tell_bad_themes(before=())
+        for problem in self._loaded_keys.problems if self._loaded_keys is not None else ():
+            self.notify(problem.told, title="Key not used", severity="warning", markup=False)
+        for kind in [kind for kind in self.desk.env.settings.quiet if kind not in WORDS]:
+            told = shown(f"config.toml: quiet: there is no kind {kind}; there are {', '.join(sorted(WORDS))}")
+            self.notify(told, severity="warning", markup=False)
         for name, room in (("queue", self.queue), ("attention", self.attention)):
             # Installed, they keep their cursors while others are in front.
             self.install_screen(room, name)  # pyright: ignore[reportUnknownMemberType] - Screen[Unknown]
@@ -160,6 +238,7 @@ class ConsoleApp(FittingApp[int]):
             patch = self.desk.arrangement.load(message.known, self.desk.now_ms())
         else:
             patch = self.desk.replace(message.arrangement)
+        self._sessions_known = True
         self.fleet.loaded()
         self._changed(None, patch)
 
@@ -170,6 +249,7 @@ class ConsoleApp(FittingApp[int]):
 
     def _changed(self, message: SnapshotPatched | None, patch: Patch) -> None:
         changes = None if message is None else message.changes
+        self._something_changed = True
         screen = self._in_front()
         if isinstance(screen, Room):
             screen.records_changed(changes, patch)
@@ -177,9 +257,11 @@ class ConsoleApp(FittingApp[int]):
             screen.records_changed(None if changes is None else changes.keys())
         self._tell_doctor()
         self._first_look.set()
+        self._look_first()
 
     @on(SnapshotFailed)
     def _failed(self, message: SnapshotFailed) -> None:
+        self._sessions_known = False
         if self._in_front() is not None:
             self.fleet.reading_failed(message.code, message.reason)
         self._first_look.set()
@@ -190,7 +272,7 @@ class ConsoleApp(FittingApp[int]):
         if message.backlog is None:
             touched = self.desk.backlog.take(message.board, self.desk.moment())
         else:
-            message.backlog.filter(self.desk.backlog.wanted)
+            message.backlog.look_like(self.desk.backlog)
             self.desk.backlog, touched = message.backlog, {issue.id for issue in message.board.issues}
         self._queue_changed(touched)
 
@@ -210,6 +292,7 @@ class ConsoleApp(FittingApp[int]):
             screen.queue_failed()
 
     def _queue_changed(self, touched: set[str]) -> None:
+        self._something_changed = True
         screen = self._in_front()
         self._first_board.set()
         self._join_sessions()
@@ -217,19 +300,18 @@ class ConsoleApp(FittingApp[int]):
             screen.board_changed(touched)
         elif isinstance(screen, Dialog):
             screen.records_changed(touched)
+        self._look_first()
 
     @on(PlansLoaded)
     def _plans_loaded(self, message: PlansLoaded) -> None:
         self.desk.plans_read, self.desk.plans_failure = True, None
-        begun = self.desk.plans.take(message.board)
+        self.desk.plans.take(message.board)
+        self._something_changed = True
         screen = self._in_front()
         self._first_plans.set()
         if isinstance(screen, (Room, Dialog)):
             screen.plans_changed()
-        if begun:
-            if not self._begun_to_wait:
-                self.set_timer(_TOGETHER_S, self._tell_what_waits)
-            self._begun_to_wait |= begun
+        self._look_first()
 
     @on(PlansFailed)
     def _plans_failed(self, message: PlansFailed) -> None:
@@ -239,18 +321,76 @@ class ConsoleApp(FittingApp[int]):
         if isinstance(screen, Room):
             screen.plans_failed()
 
-    def _tell_what_waits(self) -> None:
-        """Ring once for the plans that have begun to wait, as far as they still do."""
-        waiting = [one for one in sorted(self._begun_to_wait) if self.desk.plans.is_waiting(one)]
-        self._begun_to_wait.clear()
-        if not waiting:
-            return
-        told = f"{len(waiting)} plans wait for approval"
-        if len(waiting) == 1:
-            told = f"A plan waits for approval: {self.desk.plans.subject_of(waiting[0])}"
-        here = self._in_front() is self._approvals
+    # First-run hints
+
+    def hint_in_sight(self) -> "Hint | None":
+        """The hint to show in the room in front, if any is left."""
+        left = self.hints.left if self.hints is not None and isinstance(self.screen, Room) else ()
+        return next((hint for hint in left if self.key_of(hint.binding)), None)
+
+    def action_put_hint_away(self) -> None:
+        """Show the hint below no more."""
+        hint = self.hint_in_sight()
+        if hint is not None and self.hints is not None:
+            self.hints.done(hint)
+            self._tell_doctor()
+
+    async def run_action(
+        self,
+        action: str | tuple[str, str, tuple[Any, ...]],
+        default_namespace: "DOMNode | None" = None,
+        namespaces: "Mapping[str, DOMNode] | None" = None,
+    ) -> bool:
+        """Take an action; a hint about it has done its work (Textual's entrance for keys and clicks)."""
+        if self.hints is not None:
+            name = action[1] if isinstance(action, tuple) else action.partition("(")[0].rpartition(".")[2]
+            if self.hints.used(name):
+                self._tell_doctor()
+        return await super().run_action(action, default_namespace, namespaces)
+
+    # What is rung
+
+    @property
+    def ringer(self) -> "Ringer":
+        """Who rings, made once there is something to look at."""
+        if self._ringer is None:
+            from phelix_tui.ringing import Ringer  # noqa: PLC0415 - after the first rows
+
+            muted = self.desk.env.settings.quiet
+            self._ringer = Ringer(self.desk, self._ring, every_s=self.rings_every_s, muted=muted)
+        return self._ringer
+
+    def _look_first(self) -> None:
+        """Learn how things stand as soon as all has been read: what begins in the next second is news already."""
+        if self._ringer is None:
+            self._look_what_became()
+
+    def _look_what_became(self) -> None:
+        """Ring for what became so since the last look, once everything has been looked at."""
+        if self._first_look.is_set() and self._first_board.is_set() and self._first_plans.is_set():
+            changed, self._something_changed = self._something_changed, False
+            at_s = self.desk.env.clock.monotonic()
+            self.ringer.look(at_s, sessions=self._sessions_known, changed=changed)
+
+    def _ring(self, ring: Ring) -> None:
+        """Ring the terminal, and say on the screen what became so and where it is."""
         self.bell()
-        self.notify(told if here else f"{told}. 5 shows {'it' if len(waiting) == 1 else 'them'}.", markup=False)
+        if not self.is_headless and self._driver is not None:
+            told = sounded(ring.text, self.environ).decode("utf-8", "replace").removeprefix("\x07")
+            self._driver.write(told)
+        here = self._in_front() in (self.attention, self._approvals)
+        way = "" if here else f" {self.key_of('app.attention')} shows what needs a person."
+        self.notify(f"{ring.text}.{way}", markup=False)
+
+    def quieten(self, kind: str) -> None:
+        """Mute a kind of news, or let it ring again, until the console ends."""
+        bell, (_, many, became) = self.ringer.bell, WORDS[kind]
+        if kind in bell.muted:
+            bell.unmute(kind)
+            self.notify(f"The bell rings when {many} {became.replace('became', 'become')}.", markup=False)
+        else:
+            bell.mute(kind)
+            self.notify(f"The bell is quiet about {many} that {became}, until the console ends.", markup=False)
 
     def _join_sessions(self) -> None:
         """Sessions that work under a lease take their staleness from it."""
@@ -275,16 +415,20 @@ class ConsoleApp(FittingApp[int]):
 
     def _second(self) -> None:
         screen = self._in_front()
+        if not isinstance(screen, QueueRoom):
+            self.desk.backlog.tick(self.desk.moment(), ())
         if isinstance(screen, Room):
-            if not isinstance(screen, QueueRoom):
-                self.desk.backlog.tick(self.desk.moment(), ())
             self._join_sessions()
             screen.time_passed()
             self._tell_doctor()
+        if screen is not self.fleet:
+            self.desk.arrangement.tick(self.desk.now_ms(), ())  # Fleet draws everything anew when it is in front again
+        self._look_what_became()
+        self._look_for_themes()
 
     def _in_front(self) -> Screen[Any] | None:
-        """The screen that is seen; None while the console is being taken down, when there is nothing to draw on."""
-        return self.screen if self.is_running else None
+        """The screen that is seen; None while there is nothing to draw on: one just opened, a console being ended."""
+        return self.screen if self.is_running and self.screen.is_mounted else None
 
     def _tell_doctor(self) -> None:
         screen = self._in_front()
@@ -340,6 +484,24 @@ class ConsoleApp(FittingApp[int]):
             self._approvals = ApprovalsRoom(self.desk)
             self.install_screen(self._approvals, "approvals")  # pyright: ignore[reportUnknownMemberType] - as above
         return self._approvals
+
+    def action_activity(self) -> None:
+        """Go to what was done in this console."""
+        if self._activity is None:
+            from phelix_tui.screens.activity import ActivityRoom  # noqa: PLC0415 - as the dialogs
+
+            self._activity = ActivityRoom(self.desk)
+            self.install_screen(self._activity, "activity")  # pyright: ignore[reportUnknownMemberType] - as above
+        self._go_to(self._activity)
+
+    def action_doctor(self) -> None:
+        """Go to how the console and its records are doing."""
+        if self._doctor is None:
+            from phelix_tui.screens.doctor import DoctorRoom  # noqa: PLC0415 - as the dialogs
+
+            self._doctor = DoctorRoom(self.desk, self.feed)
+            self.install_screen(self._doctor, "doctor")  # pyright: ignore[reportUnknownMemberType] - as above
+        self._go_to(self._doctor)
 
     def action_approvals(self) -> None:
         """Go to the plans, what waits for a person first."""
@@ -418,25 +580,59 @@ class ConsoleApp(FittingApp[int]):
         if not isinstance(screen, Room):
             return
         focused = self.focused
-        sections: list[tuple[str, Sequence[Binding]]] = [("Here", _bindings(type(screen)))]
+        sections: list[tuple[str, Sequence[Binding]]] = [("Here", bindings_of(type(screen)))]
         if focused is not None:
-            sections.append(("Moving about", _bindings(type(focused))))
-        sections.append(("Everywhere", _bindings(type(self))))
+            sections.append(("Moving about", bindings_of(type(focused))))
+        sections.append(("Everywhere", bindings_of(type(self))))
+        if self.keys_in_force:
+            from phelix_tui.keymap import under  # noqa: PLC0415 - only where there is a file of keys
+
+            sections = [(title, under(bindings, self.keys_in_force)) for title, bindings in sections]
         self._acting().show_help(sections, screen.target(), about=screen.ABOUT)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """What the palette offers besides themes."""
-        yield SystemCommand("Theme", "Change how the console looks", self.action_change_theme)
-        yield SystemCommand("Help", "Show the keys that work here", self.action_help)
+        """What the palette offers here, but for records and views (Textual's hook)."""
         if isinstance(screen, Room):
-            yield SystemCommand("Act", "Open the actions on what is selected", self.action_act)
-        if screen is self.fleet:
-            yield SystemCommand("Saved views", "Show a saved view, or save the filter", self.action_views)
-        yield SystemCommand("Fleet", "Go to the list of sessions", self.action_home)
-        yield SystemCommand("Queue", "Go to the issues of the queue", self.action_queue)
-        yield SystemCommand("Attention", "Go to what needs a person", self.action_attention)
-        yield SystemCommand("Approvals", "Go to the plans that wait for a person", self.action_approvals)
-        yield SystemCommand("Quit", "Leave the console", self.action_quit)
+            for offer in self._offering(screen).doable():
+                yield SystemCommand(offer.title, offer.reason or offer.about, offer.run)  # pyright: ignore[reportArgumentType] - what it answers is not asked
+
+    def _offering(self, room: Room) -> "Offering":
+        from phelix_tui.offering import Offering  # noqa: PLC0415 - as the dialogs
+
+        return Offering(self, self._acting(), room)
+
+    def action_command_palette(self) -> None:
+        """Find a room, an action, a session, an issue, a plan, a view or a theme by a few words."""
+        self._open_palette()
+
+    def action_change_theme(self) -> None:
+        """Choose among the themes (Textual's action)."""
+        self._open_palette("theme ")
+
+    def _open_palette(self, typed: str = "") -> None:
+        from phelix_tui.screens.palette import Palette  # noqa: PLC0415 - as the dialogs
+
+        room = self.screen
+        if not isinstance(room, Room):
+            return
+        offering = self._offering(room)
+        palette = Palette(self.desk, offering.doable(), offering.record, typed=typed)
+
+        def chosen(offer: "Offer | None") -> None:
+            if offer is not None:
+                self.call_later(offer.run)  # pyright: ignore[reportArgumentType] - what it answers is not asked
+
+        # What is typed here is text and changes nothing: it is taken from the first key on.
+        self.push_screen(palette, chosen)
+        self.run_worker(self._offer_views(palette, offering), group="palette", exclusive=True, exit_on_error=False)
+
+    async def _offer_views(self, palette: "Palette", offering: "Offering") -> None:
+        palette.add(await offering.views())
+
+    def show_view(self, where: str) -> None:
+        """Go to Fleet, and put a saved view's filter in force."""
+        self.action_home()
+        self.fleet.show_view(where)
 
     # Acting
 
@@ -456,16 +652,78 @@ class ConsoleApp(FittingApp[int]):
 
         return Acting(self, self.desk, self.feed, self.queue_feed, self.arc_feed)
 
-    def action_copy_id(self) -> None:
-        """Copy the id of what is selected; where a room is empty, the command that fills it."""
+    # Copying
+
+    def action_copy_menu(self) -> None:
+        """Copy what is selected: by a menu where there is more than one thing to copy of it."""
         screen = self.screen
-        selected = screen.what_to_copy() if isinstance(screen, Room) else None
-        if selected:
-            self.copy_to_clipboard(selected)
-            self.notify(f"{visible(selected)} went to the terminal's clipboard (OSC 52).", markup=False)
+        copies = screen.copies() if isinstance(screen, Room) else []
+        if len(copies) > 1:
+            self._acting().show_copies(visible(copies[0].text), copies)
+        elif copies:
+            self.copy_one(copies[0])
+        else:
+            self.notify("Nothing is selected.", severity="warning", markup=False)
+
+    def copy_one(self, one: "Copyable") -> None:
+        """Copy one thing, read first where it has to be."""
+        if one.text:
+            self.hand_over(one.text, one.name if len(one.text) > _SHORT else visible(one.text))
+        else:
+            self.run_worker(self._copy_answer(one), group="copy", exit_on_error=False)
+
+    async def _copy_answer(self, one: "Copyable") -> None:
+        envelope = await self.desk.call(one.command, one.raw)
+        if envelope.error is None:
+            self.hand_over(envelope.json(), one.name)
+        else:
+            self.notify(failure_words(envelope.failure()), severity="error", markup=False)
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Copy what a text field cuts out, the same way (Textual's hook)."""
+        self.hand_over(text, "What was cut out")
+
+    def hand_over(self, text: str, what: str) -> None:
+        """Copy `text` by the first way that works here, and say which; `what` is safe to show."""
+        self._clipboard = text
+        self.run_worker(self._hand_over(text, what), group="copy", exit_on_error=False)
+
+    async def _hand_over(self, text: str, what: str) -> None:
+        from phelix_tui.clipboard import copy  # noqa: PLC0415 - only who copies
+
+        settings, driver = self.desk.env.settings, self._driver
+        folder = None if settings.read_only else f"{settings.data_dir}/cache"
+        write = None if driver is None else driver.write
+        async with self._copying:  # what was asked for last is what stays
+            copied = await asyncio.to_thread(copy, text, environ=self.environ, write=write, folder=folder)
+        self.notify(f"{what}: {copied.told}.", severity="information" if copied.kind else "error", markup=False)
+
+    def moved_keys(self) -> dict[str, str]:
+        """What is pressed here in place of each default key that a person has moved, as both are called."""
+        if not self.keys_in_force:
+            return {}
+        from phelix_tui.keys import key_name  # noqa: PLC0415 - only who tells of keys
+
+        kinds = [type(self), type(self.screen), *([type(self.focused)] if self.focused is not None else [])]
+        bindings = [one for kind in kinds for one in bindings_of(kind) if one.id in self.keys_in_force]
+        return {key_name(one.key): self.key_of(one.id or "") for one in reversed(bindings)}
+
+    def key_of(self, binding_id: str) -> str:
+        """The first key in force for a binding, as a person calls it."""
+        from phelix_tui.keys import key_name  # noqa: PLC0415 - only who tells of keys
+
+        if binding_id in self.keys_in_force:
+            return key_name(self.keys_in_force[binding_id].split(",")[0])
+        kinds = [type(self), *([type(self.screen)] if self.screen_stack else [])]
+        found = [one.key for kind in kinds for one in bindings_of(kind) if one.id == binding_id]
+        return key_name(found[0]) if found else ""
 
 
-def _bindings(kind: type) -> list[Binding]:
+_SHORT = 60
+"""Characters of what is copied that are named whole."""
+
+
+def bindings_of(kind: type) -> list[Binding]:
     """Bindings that a class and its own bases declare, nearest first, without Textual's own."""
     found: list[Binding] = []
     for part in kind.__mro__:
@@ -483,13 +741,15 @@ def open_console(settings: Settings, *, clock: Clock | None = None) -> Environme
 
 def main(request: OpenConsole, settings: Settings) -> int:
     """Run the console on this terminal; answers the exit status."""
-    from phelix_tui.starting import draw, live  # noqa: PLC0415 - what starts differs with what was asked
+    from phelix_tui.starting import draw, live, tell  # noqa: PLC0415 - what starts differs with what was asked
 
     if request.screenshot is not None:
         return draw(request, settings)
+    if request.plain:
+        return tell(request, settings)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise InvalidArgument(
             "The console needs a terminal.",
-            hint="Use `phelix session list`, or --screenshot FILE to draw a picture.",
+            hint="Use --plain for an account line by line, or --screenshot FILE to draw a picture.",
         )
     return live(request, settings)

@@ -4,13 +4,15 @@ What every record costs is its place in the order and what a filter looks at; it
 somebody wants to see it, so that a hundred thousand records are no matter. A change tells apart what only
 repaints a line and what moves one, so that content is shown at once while a new order can wait. Time alone
 also changes rows: ages of the lines on the screen, and sessions that go stale with no file changing, found
-through a heap of the moments when that happens. Source: console page, sections 4 and 9.
+through a heap of the moments when that happens. The order by attention is always kept; one that an operator chose
+stands beside it. Source: console page, sections 3, 4 and 9.
 """
 
 import heapq
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -19,11 +21,11 @@ from phelix_core.sessions.staleness import SKEW_ALLOWED_MS
 from phelix_core.sessions.summary import SessionSummary
 from phelix_core.views.rows import STATES, BadRecord, Found, SessionRow, row_of, sort_key, state_of_found
 from phelix_tui.filtering import Filtering
+from phelix_tui.sorting import AT_ONCE, OWN, Key, Order, Places, Sorter, put_in_order
 
 if TYPE_CHECKING:
     from phelix_core.views.filter import Filterable
-
-Key = tuple[int, int, str]
+    from phelix_core.views.ordering import SessionKey
 
 _FILTER_AGAIN_MS: Final = 5_000
 """How often a filter that looks at ages is asked anew of every record."""
@@ -54,6 +56,9 @@ class Arrangement:
         self._states: dict[str, str] = {}
         self._keys: dict[str, Key] = {}
         self._sorted: list[Key] = []
+        self._places: Places | None = None
+        self._key_of: SessionKey | None = None
+        self._since_asked: set[str] | None = None
         self._rows: dict[str, SessionRow] = {}
         self._turns: list[tuple[int, str]] = []
         self._now_ms = 0
@@ -73,6 +78,11 @@ class Arrangement:
     def __contains__(self, session_id: str) -> bool:
         """Whether the record is known."""
         return session_id in self._known
+
+    @property
+    def states(self) -> Mapping[str, str]:
+        """The state of every record, in no order."""
+        return self._states
 
     def found(self, session_id: str) -> Found | None:
         """What the last look at the record gave."""
@@ -115,11 +125,11 @@ class Arrangement:
 
     def _asked_again(self, session_id: str) -> bool:
         """Ask the filter of one record anew; whether it came or went by that."""
-        key = self._keys.get(session_id)
-        if key is None:
+        if session_id not in self._known:
             return False
         was_shown, is_shown = self._was_shown(session_id), self._is_shown(session_id)
-        self._move(key, key, was_shown=was_shown, is_shown=is_shown)
+        place = self._place_of(session_id)
+        self._show(session_id, place, place, was_shown=was_shown, is_shown=is_shown)
         return was_shown != is_shown
 
     @property
@@ -157,14 +167,52 @@ class Arrangement:
             }
 
     def inherit(self, other: "Arrangement") -> None:
-        """Take over another's marks, filter and leases, and what it last read well of records that are bad now."""
-        self._marked, self.filtering = other.marked, other.filtering
+        """Take over another's marks, filter, order and leases, and what it last read well of records bad now.
+
+        An order that takes long to make is left to be asked for: `order_by` tells that it is not in force.
+        """
         self.lease(other.leased, self._now_ms)
-        self._compile()
-        self._select()
+        self.look_like(other)
         bad = {session_id: found for session_id, found in self._known.items() if isinstance(found, BadRecord)}
         kept = {session_id: _keeping_good(other.found(session_id), found) for session_id, found in bad.items()}
         self.change(kept, self._now_ms)
+
+    def row_ids(self) -> Iterable[str]:
+        """Ids of all that is known."""
+        return self._known
+
+    def state(self, session_id: str) -> str | None:
+        """A record's state as of now."""
+        return self._states.get(session_id)
+
+    def differs(self, other: "Arrangement", row_id: str) -> bool:
+        """Whether a record is another here than there, or another is its state by now."""
+        mine, theirs = self._known.get(row_id), other.found(row_id)
+        return (mine is not theirs and mine != theirs) or self._states.get(row_id) != other.state(row_id)
+
+    def look_like(self, other: "Arrangement") -> None:
+        """Show what another shows: under its filter and marks, in its order where that is quickly made."""
+        self._marked, self.filtering = other.marked, other.filtering
+        if self.order_by != other.order_by and (len(self) <= AT_ONCE or other.order_by.is_own):
+            self.sort(other.order_by)
+        self._compile()
+        self._select()
+
+    def copy(self) -> "Arrangement":
+        """The same, to stand still while this one goes on."""
+        other = copy(self)
+        other.part()
+        return other
+
+    def part(self) -> None:
+        """Share nothing with what this was copied from."""
+        self._known, self._states, self._keys = dict(self._known), dict(self._states), dict(self._keys)
+        self._sorted, self._rows, self._turns = list(self._sorted), dict(self._rows), []
+        self._subjects = None if self._subjects is None else dict(self._subjects)
+        self._places = self._places and self._places.copy()
+        self._members = None if self._members is None else set(self._members)
+        self._shown = self._listed if self._members is None else list(self._shown)
+        self.counts, self._since_asked = Counter(self.counts), None
 
     def known(self) -> dict[str, Found]:
         """A copy of what is known, for whoever makes something of it elsewhere."""
@@ -178,11 +226,11 @@ class Arrangement:
     def _select(self) -> None:
         """Ask the filter of everything; from here on only what changes is asked again."""
         if self._accepts is None:
-            self._shown, self._members = self._sorted, None
+            self._shown, self._members = self._listed, None
             return
         accepts, subjects = self._accepts, self.subjects
-        self._shown = [key for key in self._sorted if accepts(subjects[key[2]])]
-        self._members = {key[2] for key in self._shown}
+        self._shown = [key for key in self._listed if accepts(subjects[key[-1]])]
+        self._members = {key[-1] for key in self._shown}
 
     def _was_shown(self, session_id: str) -> bool:
         return session_id in (self._known if self._members is None else self._members)
@@ -192,13 +240,72 @@ class Arrangement:
         return self._accepts is None or self._accepts(self.subjects[session_id])
 
     def order(self) -> list[str]:
-        """Ids of the records that match the filter, attention first."""
-        return [key[2] for key in self._shown]
+        """Ids of the records that match the filter, in the order in force."""
+        return [key[-1] for key in self._shown]
+
+    # The order
+
+    @property
+    def order_by(self) -> Order:
+        """The order in force."""
+        return OWN if self._places is None else self._places.order
+
+    @property
+    def _listed(self) -> list[Key]:
+        """Everything in the order in force."""
+        return self._sorted if self._places is None else self._places.sorted
+
+    def _place_of(self, session_id: str) -> Key | None:
+        """A record's key in the order in force."""
+        return (self._keys if self._places is None else self._places.keys).get(session_id)
+
+    def sort(self, order: Order) -> None:
+        """Put all in an order here and now."""
+        self.take_places(None if order.is_own else self.sorter(order)())
+
+    def sorter(self, order: Order) -> Sorter:
+        """What makes the places of everything as it is now, in another thread; `take_places` brings them in."""
+        from phelix_core.views.ordering import order_sessions_by  # noqa: PLC0415 - not before somebody sorts
+
+        key_of = order_sessions_by(order.column, reverse=order.reverse)
+        known, states = dict(self._known), dict(self._states)
+        self._since_asked = since = set[str]()
+
+        def made() -> Places:
+            return Places(order, {one: key_of(states[one], found, one) for one, found in known.items()}, since)
+
+        return made
+
+    def take_places(self, places: Places | None) -> bool:
+        """Bring an order in, None for the list's own, and put what has changed since it was asked for in its place.
+
+        Answers whether it was: one that was asked for before another is too old.
+        """
+        if places is not None and places.since is not self._since_asked:
+            return False
+        self._places, self._key_of, self._since_asked = places, None, None
+        if places is not None:
+            from phelix_core.views.ordering import order_sessions_by  # noqa: PLC0415 - as above
+
+            self._key_of = order_sessions_by(places.order.column, reverse=places.order.reverse)
+            for session_id in places.since:
+                self._replace(session_id)
+        self._select()
+        return True
+
+    def _replace(self, session_id: str) -> None:
+        """Give a record its place in the order that was chosen."""
+        if self._since_asked is not None:
+            self._since_asked.add(session_id)
+        if self._places is not None and self._key_of is not None:
+            found = self._known.get(session_id)
+            key = None if found is None else self._key_of(self._states[session_id], found, session_id)
+            self._places.put(session_id, key)
 
     def pressing(self) -> list[tuple[str, str]]:
         """Ids and states of the records that want attention, whatever the filter, most pressing first."""
         end = bisect_left(self._sorted, (STATES[ACTIVE].rank,))  # pyright: ignore[reportArgumentType] - a prefix sorts first
-        return [(key[2], self._states[key[2]]) for key in self._sorted[:end]]
+        return [(key[-1], self._states[key[-1]]) for key in self._sorted[:end]]
 
     def lease(self, states: Mapping[str, str], now_ms: int) -> Patch:
         """Take the states of the sessions whose lease decides about them; the others go by their own events."""
@@ -229,6 +336,8 @@ class Arrangement:
         for session_id, found in known.items():
             self._put(session_id, found)
         self._sorted = sorted(self._keys.values())
+        if self._places is not None:
+            self.sort(self._places.order)
         self._select()
         return Patch((), len(self._shown))
 
@@ -239,16 +348,16 @@ class Arrangement:
         moved = 0
         for session_id, found in changes.items():
             was_shown, old_key = self._was_shown(session_id), self._keys.get(session_id)
-            old_state = self._states.get(session_id)
+            old_state, old_place = self._states.get(session_id), self._place_of(session_id)
             if found is None:
                 self._drop(session_id)
                 moved += was_shown
-                self._move(old_key, None, was_shown=was_shown, is_shown=False)
+                self._move(session_id, old_key, old_place, was_shown=was_shown, is_shown=False)
                 continue
-            key = self._put(session_id, _keeping_good(self._known.get(session_id), found))
+            self._put(session_id, _keeping_good(self._known.get(session_id), found))
             is_shown = self._is_shown(session_id)
-            moved += (is_shown or was_shown) if key != old_key else is_shown != was_shown
-            self._move(old_key, key, was_shown=was_shown, is_shown=is_shown)
+            place = self._move(session_id, old_key, old_place, was_shown=was_shown, is_shown=is_shown)
+            moved += (is_shown or was_shown) if place != old_place else is_shown != was_shown
             turned = old_state is not None and old_state != self._states[session_id]
             if (row := self._redrawn(session_id, turned=turned)) is not None:
                 rows.append(row)
@@ -299,7 +408,7 @@ class Arrangement:
             self._expect_turn(session_id, found, now_ms)
         return dict.fromkeys(self._known)
 
-    def _put(self, session_id: str, found: Found) -> Key:
+    def _put(self, session_id: str, found: Found) -> None:
         """Take a record in, but for its place in the order."""
         state = self._state_of(session_id, found)
         before = self._states.get(session_id)
@@ -315,7 +424,6 @@ class Arrangement:
             self._subjects[session_id] = filterable(session_id, found)
         key = sort_key(state, found, session_id)
         self._known[session_id], self._states[session_id], self._keys[session_id] = found, state, key
-        return key
 
     def _expect_turn(self, session_id: str, found: Found, now_ms: int) -> None:
         """Remember when time alone will change the state: into stale, or out of a future that cannot be told."""
@@ -326,13 +434,21 @@ class Arrangement:
             if turn > now_ms:
                 heapq.heappush(self._turns, (turn, session_id))
 
-    def _move(self, old: Key | None, new: Key | None, *, was_shown: bool, is_shown: bool) -> None:
-        """Give a record its place in the order, and in what the filter shows."""
-        if old != new:
-            _put_in_order(self._sorted, old, new)
+    def _move(
+        self, session_id: str, old_key: Key | None, old_place: Key | None, *, was_shown: bool, is_shown: bool
+    ) -> Key | None:
+        """Give a record its place in every order, and in what the filter shows; answers its key in the one in force."""
+        key = self._keys.get(session_id)
+        if old_key != key:
+            put_in_order(self._sorted, old_key, key)
+        self._replace(session_id)
+        place = self._place_of(session_id)
+        self._show(session_id, old_place, place, was_shown=was_shown, is_shown=is_shown)
+        return place
+
+    def _show(self, session_id: str, old: Key | None, new: Key | None, *, was_shown: bool, is_shown: bool) -> None:
         if self._members is not None and (old != new or was_shown != is_shown):
-            _put_in_order(self._shown, old if was_shown else None, new if is_shown else None)
-            session_id = (new or old or ("", "", ""))[2]
+            put_in_order(self._shown, old if was_shown else None, new if is_shown else None)
             (self._members.add if is_shown else self._members.discard)(session_id)
 
     def _drop(self, session_id: str) -> None:
@@ -360,13 +476,6 @@ def _keeping_good(before: Found | None, now: Found) -> Found:
         return now
     good = before if isinstance(before, SessionSummary) else before.last_good
     return BadRecord(now.code, good)
-
-
-def _put_in_order(keys: list[Key], old: Key | None, new: Key | None) -> None:
-    if old is not None:
-        del keys[bisect_left(keys, old)]
-    if new is not None:
-        insort(keys, new)
 
 
 def subjects_of(known: Mapping[str, Found]) -> "dict[str, Filterable]":

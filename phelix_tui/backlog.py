@@ -1,13 +1,14 @@
 """Which issues there are, how they stand now, and in which order: the queue's memory, without a screen.
 
 A board is taken in whole or as what changed. From then on everything is derived here, without reading anything:
-states, countdowns, gates, what blocks claims. Time alone changes rows; `tick` says which. Source: console
-page, sections 5 and 9.
+states, countdowns, gates, what blocks claims. Time alone changes rows; `tick` says which. The order by attention is
+always kept; one that an operator chose stands beside it. Source: console page, sections 3, 5 and 9.
 """
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from typing import Final
 
 from phelix_core.clock import Moment
@@ -44,6 +45,8 @@ from phelix_core.views.queue.rows import (
 from phelix_core.views.rows import CLOCK as SESSION_CLOCK
 from phelix_core.views.rows import STALE as SESSION_STALE
 from phelix_core.views.shown import shown
+from phelix_tui.sorting import AT_ONCE, OWN, Order, Places, Sorter, put_in_order
+from phelix_tui.sorting import Key as AnyKey
 
 _PRESSING: Final = STATES[FAILED].rank
 MOST_CAUSES: Final = 2_000
@@ -71,6 +74,9 @@ class Backlog:
         self._states: dict[str, str] = {}
         self._keys: dict[str, Key] = {}
         self._sorted: list[Key] = []
+        self._places: Places | None = None
+        self._key_of: Callable[[str], AnyKey] | None = None
+        self._since_asked: set[str] | None = None
         self._now = Moment(wall_ms=0, mono_ms=0, boot="")
         self._rows: dict[str, IssueRow] = {}
         self._words: tuple[str, ...] = ()
@@ -98,6 +104,7 @@ class Backlog:
         self.gone = gone
         for issue_id in touched:
             self._said.pop(issue_id, None)
+        done_before = self._done_milestones()
         for issue_id in changed:
             if (lease := self.leases.pop(issue_id, None)) is not None and lease.session_id is not None:
                 self.of_session.pop(lease.session_id, None)
@@ -113,12 +120,18 @@ class Backlog:
             self._settle(issue_id, place=not board.whole)
         if board.whole:
             self._sorted = sorted(self._keys.values())
+        if board.whole and self._places is not None:
+            self.sort(self._places.order)
+        else:
+            self._replace_all(touched | behind, done_before)
         self.moved = self.moved or board.whole or bool(self._words)
         self._rows.clear()  # gates of any issue may have moved; lines are drawn again when they are looked at
         return touched | behind
 
     def _clear(self, board: Board) -> None:
-        """Forget everything but the filter."""
+        """Forget everything but the filter and the order."""
+        if self._since_asked is not None:
+            self._since_asked.update(self.issues)
         self.projects = {one.id: one.name for one in board.projects}
         self._ready, self._said = Counter(), {}
         self.issues, self.leases, self.of_session = {}, {}, {}
@@ -186,11 +199,126 @@ class Backlog:
         self._ready[issue.project_id] += state == READY
         self._states[issue_id], self._keys[issue_id] = state, key
         if place and old != key:
-            if old is not None:
-                del self._sorted[bisect_left(self._sorted, old)]
-            insort(self._sorted, key)
+            put_in_order(self._sorted, old, key)
+            self._replace(issue_id)
             self.moved = True
         return before != state or old != key
+
+    # The order
+
+    @property
+    def order_by(self) -> Order:
+        """The order in force."""
+        return OWN if self._places is None else self._places.order
+
+    @property
+    def _listed(self) -> list[Key] | list[AnyKey]:
+        """Everything in the order in force."""
+        return self._sorted if self._places is None else self._places.sorted
+
+    def sort(self, order: Order) -> None:
+        """Put all in an order here and now."""
+        self.take_places(None if order.is_own else self.sorter(order)())
+
+    def sorter(self, order: Order) -> Sorter:
+        """What makes the places of everything as it is now, in another thread; `take_places` brings them in."""
+        self._since_asked = since = set[str]()
+        seen = self.copy()
+
+        def made() -> Places:
+            key_of = seen.key_of(order)
+            return Places(order, {one: key_of(one) for one in seen.issues}, since)
+
+        return made
+
+    def key_of(self, order: Order) -> Callable[[str], AnyKey]:
+        """What makes the key of an issue in an order."""
+        from phelix_core.views.ordering import order_issues_by  # noqa: PLC0415 - not before somebody sorts
+
+        made = order_issues_by(order.column, reverse=order.reverse)
+
+        def key(issue_id: str) -> AnyKey:
+            issue = self.issues[issue_id]
+            milestone = self._milestones.get(issue.milestone_id or "")
+            waits = self.waits(issue) if order.column == "about" else ""
+            return made(
+                self._states[issue_id], issue, self.leases.get(issue_id), milestone.key if milestone else "", waits
+            )
+
+        return key
+
+    def take_places(self, places: Places | None) -> bool:
+        """Bring an order in, None for the list's own, and put what has changed since it was asked for in its place.
+
+        Answers whether it was: one that was asked for before another is too old.
+        """
+        if places is not None and places.since is not self._since_asked:
+            return False
+        self._places, self._since_asked = places, None
+        self._key_of = None if places is None else self.key_of(places.order)
+        for issue_id in () if places is None else places.since:
+            self._replace(issue_id)
+        return True
+
+    def _replace(self, issue_id: str) -> None:
+        """Give an issue its place in the order that was chosen."""
+        if self._since_asked is not None:
+            self._since_asked.add(issue_id)
+        if self._places is not None and self._key_of is not None:
+            self._places.put(issue_id, self._key_of(issue_id) if issue_id in self.issues else None)
+
+    def _done_milestones(self) -> frozenset[str]:
+        """Milestones whose issues are all done: what waits for one is told by them."""
+        if self.order_by.column != "about" and self._since_asked is None:
+            return frozenset()
+        return frozenset(one for one in self._milestones if is_done(self._by_milestone.get(one, {})))
+
+    def _replace_all(self, ids: Iterable[str], done_before: frozenset[str]) -> None:
+        """Give issues their places anew, also those that wait for a milestone which is done now, or not any more."""
+        if self._places is None and self._since_asked is None:
+            return
+        turned = done_before ^ self._done_milestones()
+        behind = {one for one, needed in self._milestone_needs.items() if not turned.isdisjoint(needed)}
+        for issue_id in {*ids, *(one.id for one in self.issues.values() if behind and one.milestone_id in behind)}:
+            self._replace(issue_id)
+
+    # A copy that stands still
+
+    def row_ids(self) -> Iterable[str]:
+        """Ids of all that is known."""
+        return self.issues
+
+    def differs(self, other: "Backlog", row_id: str) -> bool:
+        """Whether an issue is another here than there, or its lease, or its state by now."""
+        return (
+            self.issues.get(row_id) != other.issues.get(row_id)
+            or self.leases.get(row_id) != other.leases.get(row_id)
+            or self.state(row_id) != other.state(row_id)
+        )
+
+    def look_like(self, other: "Backlog") -> None:
+        """Show what another shows: under its filter, in its order where that is quickly made."""
+        self.filter(other.wanted)
+        if self.order_by != other.order_by and (len(self) <= AT_ONCE or other.order_by.is_own):
+            self.sort(other.order_by)
+
+    def copy(self) -> "Backlog":
+        """The same, to stand still while this one goes on."""
+        other = copy(self)
+        other.part()
+        return other
+
+    def part(self) -> None:
+        """Share nothing with what this was copied from, but for who waits for whom, which only grows."""
+        self.issues, self.leases, self.of_session = dict(self.issues), dict(self.leases), dict(self.of_session)
+        self._needs, self._states, self._keys = dict(self._needs), dict(self._states), dict(self._keys)
+        self._by_milestone = {one: Counter(counts) for one, counts in self._by_milestone.items()}
+        self._sorted, self._rows, self._said = list(self._sorted), dict(self._rows), dict(self._said)
+        self.counts, self._ready = Counter(self.counts), Counter(self._ready)
+        if self._places is not None:
+            self._places = self._places.copy()
+            self._key_of = self.key_of(self._places.order)
+        self._since_asked = None
 
     def tick(self, now: Moment, on_screen: Iterable[str]) -> set[str]:
         """Let time pass; answers the issues whose line looks different."""
@@ -224,17 +352,22 @@ class Backlog:
             )
         return row
 
+    @property
+    def states(self) -> Mapping[str, str]:
+        """The state of every issue, in no order."""
+        return self._states
+
     def state(self, issue_id: str) -> str | None:
         """An issue's state as of now."""
         return self._states.get(issue_id)
 
     def order(self) -> list[str]:
-        """Ids of the issues that match the filter, attention first."""
+        """Ids of the issues that match the filter, in the order in force."""
         if not self._words:
-            return [key[-1] for key in self._sorted]
+            return [key[-1] for key in self._listed]
         words, states, texts = self._words, self._states, self._said
         found: list[str] = []
-        for key in self._sorted:
+        for key in self._listed:
             issue_id = key[-1]
             said = texts.get(issue_id) or self._say(issue_id)
             for word in words:

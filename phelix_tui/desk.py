@@ -22,6 +22,7 @@ from phelix_core.sessions.model import record_name
 from phelix_core.text import SafeStr
 from phelix_core.views.shown import shown
 from phelix_tui.actions import SessionTarget
+from phelix_tui.activity import Activity
 from phelix_tui.arrangement import Arrangement, Patch
 from phelix_tui.backlog import Backlog
 from phelix_tui.feed import SECOND_LOOKS_S
@@ -65,6 +66,7 @@ class Desk:
         self._plans: PlanBoard | None = None
         self.plans_read = False
         self.plans_failure: SafeStr | None = None
+        self.activity = Activity()
 
     @property
     def read_only(self) -> bool:
@@ -120,11 +122,7 @@ class Desk:
 
     def issue_target(self, issue_id: str | None) -> IssueTarget | None:
         """The issue as the screen shows it."""
-        issue = self.backlog.issues.get(issue_id) if issue_id else None
-        if issue is None:
-            return None
-        state, project = self.backlog.state(issue.id) or issue.status, self.backlog.project_name(issue.project_id)
-        return IssueTarget(issue, self.backlog.leases.get(issue.id), state, project)
+        return issue_target(self.backlog, issue_id)
 
     @property
     def plans(self) -> "PlanBoard":
@@ -194,6 +192,15 @@ class Desk:
         """Read one issue whole; the envelope is a failure's."""
         envelope = await self.call("queue show", {"issue_id": issue_id, "limit": _STORY})
         return cast("dict[str, Any]", envelope.result) if envelope.error is None else envelope
+
+
+def issue_target(backlog: Backlog, issue_id: str | None) -> IssueTarget | None:
+    """An issue as a backlog has it."""
+    issue = backlog.issues.get(issue_id) if issue_id else None
+    if issue is None:
+        return None
+    state, project = backlog.state(issue.id) or issue.status, backlog.project_name(issue.project_id)
+    return IssueTarget(issue, backlog.leases.get(issue.id), state, project)
 
 
 def _at_home(path: str) -> SafeStr:

@@ -57,6 +57,12 @@ class Feed:
         self._post = post
         self.watch = watch or FolderWatch(env.sessions.path, ignores=_is_no_record)
         self.looks = 0
+        self.scans = 0
+        """Full looks that no event had asked for, made from time to time."""
+        self._drift = 0
+        self._heard: set[str] = set()
+        self._differing: list[str] = []
+        self._suspects: set[str] = set()
         self._failing: SnapshotFailed | None = None
 
     async def run(self) -> None:
@@ -66,11 +72,13 @@ class Feed:
         try:
             while True:
                 done, _ = await asyncio.wait({coming}, timeout=_AGAIN_S if self._failing else None)
-                names = None
+                names, is_scan = None, False
                 if done:
-                    names = coming.result().names
+                    names, is_scan = coming.result().names, coming.result().reason == "reconcile"
                     coming = asyncio.ensure_future(anext(changes))
                 await self._look(names)
+                if names is None:
+                    self._take_stock(is_scan=is_scan)
         finally:
             coming.cancel()
             await asyncio.gather(coming, return_exceptions=True)
@@ -85,6 +93,19 @@ class Feed:
         self._failing = message if isinstance(message, SnapshotFailed) else None
         if message is not None:
             self._post(message)
+
+    @property
+    def drift(self) -> int:
+        """Changes that scans have found and no event had told of, nor told of since."""
+        return self._drift + len(self._suspects)
+
+    def _take_stock(self, *, is_scan: bool) -> None:
+        """After a full look: what differed and was not heard of is drift, unless its event comes yet."""
+        if is_scan and self._failing is None:
+            self.scans += 1
+            self._drift += len(self._suspects)
+            self._suspects = set(self._differing) - self._heard
+        self._heard, self._differing = set(), []
 
     async def _all(self) -> Message | None:
         if self._failing or len(self._stamps) < self._many:
@@ -129,13 +150,13 @@ class Feed:
         before, self._stamps = self._stamps, _brief(answer.stamps)
         took = self._env.clock.monotonic() - start
         self.watch.reconcile_every(max(_RECONCILE_S, took * _RECONCILE_SHARE))
-        return [
-            *(session_id for session_id, stamp in self._stamps.items() if before.get(session_id) != stamp),
-            *(session_id for session_id in before if session_id not in self._stamps),
-        ]
+        self._differing = _differing(before, self._stamps)
+        return self._differing
 
     async def _named(self, names: Iterable[str]) -> Message | None:
         ids = [match[1] for name in names if (match := RECORD_NAME.fullmatch(name))]
+        self._heard.update(ids)
+        self._suspects.difference_update(ids)
         return SnapshotPatched(await self._some(ids)) if ids else None
 
     def _everything(self) -> Message:
@@ -145,7 +166,8 @@ class Feed:
         if envelope.error is not None:
             return SnapshotFailed(envelope.error.code, envelope.error.message)
         assert isinstance(envelope.result, SessionList)  # noqa: S101 - what this command answers
-        self._stamps = _brief(stamps.stamps or {}) if isinstance(stamps, SessionList) else {}
+        before, self._stamps = self._stamps, _brief(stamps.stamps or {}) if isinstance(stamps, SessionList) else {}
+        self._differing = _differing(before, self._stamps) if before else []
         known: dict[str, Found] = {summary.session_id: summary for summary in envelope.result.sessions}
         known.update((bad.file.removesuffix(".json"), BadRecord(bad.code)) for bad in envelope.result.unreadable)
         return SnapshotLoaded(known)
@@ -183,6 +205,14 @@ class Feed:
 def _brief(stamps: Mapping[str, Stamp]) -> dict[str, int]:
     """Stamps as numbers, a fifth of the memory: they are only ever compared."""
     return {session_id: hash(stamp) for session_id, stamp in stamps.items()}
+
+
+def _differing(before: Mapping[str, int], now: Mapping[str, int]) -> list[str]:
+    """Ids whose file has another stamp, is new, or has gone."""
+    return [
+        *(session_id for session_id, stamp in now.items() if before.get(session_id) != stamp),
+        *(session_id for session_id in before if session_id not in now),
+    ]
 
 
 def _told(fault: PhelixError) -> SnapshotFailed:

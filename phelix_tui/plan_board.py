@@ -4,7 +4,10 @@ A board is whole, so that it replaces the one before; what time alone changes is
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
+from types import MappingProxyType
+from typing import Final
 
 from phelix_core.arc.board import ArcBoard, BoardPolicy, Seen
 from phelix_core.arc.standing import WAITING, Standing
@@ -15,15 +18,28 @@ from phelix_core.views.arc.rows import (
     PlanRow,
     plan_row,
     row_id_of,
+    since_ms,
     sort_key,
     state_of,
     subject_of,
 )
 from phelix_core.views.queue.attention import Cause
+from phelix_tui.sorting import OWN, Order
 from phelix_tui.widgets.pages import cell
 from phelix_tui.widgets.rowlist import Cell
 
 _NOTHING = ArcBoard(plans=(), operations=(), bad=(), policy=BoardPolicy())
+
+_SAID: Final[Mapping[str, Callable[[PlanRow], str]]] = MappingProxyType(
+    {
+        "plan": lambda row: row.row_id,
+        "action": lambda row: row.action,
+        "app": lambda row: row.app,
+        "version": lambda row: row.version,
+        "asked": lambda row: row.asked_by,
+    }
+)
+"""What rows are sorted by in the columns that hold text."""
 
 
 class PlanBoard:
@@ -35,6 +51,8 @@ class PlanBoard:
         self.moved = False
         """Whether the order is another than whoever draws the list has seen; they take it back."""
         self.wanted = ""
+        self.order_by = OWN
+        """The order in force."""
         self._seen: dict[str, Seen] = {}
         self._order: list[str] = []
         self._said: dict[str, str] = {}
@@ -51,7 +69,7 @@ class PlanBoard:
         self.board, self._seen = board, {row_id_of(seen): seen for seen in found}
         self.counts = Counter(map(state_of, found))
         order = list(self._seen)
-        self.moved = self.moved or order != self._order or bool(self.wanted)
+        self.moved = self.moved or order != self._order or bool(self.wanted) or not self.order_by.is_own
         self._order, self._said = order, {}
         first, self._was_read = not self._was_read, True
         return frozenset() if first else self._waiting() - waited
@@ -73,6 +91,10 @@ class PlanBoard:
         seen = self.seen(row_id)
         return seen is not None and state_of(seen) == WAITING
 
+    def states(self) -> dict[str, str]:
+        """The state of every row."""
+        return {row_id: state_of(seen) for row_id, seen in self._seen.items()}
+
     def holds_all(self) -> bool:
         """Whether what is not here is nowhere: no older plans were left out."""
         return not self.board.left_out
@@ -83,9 +105,46 @@ class PlanBoard:
         return None if seen is None else plan_row(seen, now_ms)
 
     def order(self) -> list[str]:
-        """Ids of the rows that match the filter, what waits first."""
+        """Ids of the rows that match the filter, in the order in force."""
         words = self.wanted.casefold().split()
-        return [row_id for row_id in self._order if all(word in self._text_of(row_id) for word in words)]
+        return [row_id for row_id in self._in_order() if all(word in self._text_of(row_id) for word in words)]
+
+    def sort(self, order: Order) -> None:
+        """Put all in an order."""
+        self.order_by = order
+
+    def _in_order(self) -> Iterable[str]:
+        """All rows in the order in force; what has nothing in the column comes last, ids settle ties."""
+        if self.order_by.is_own:
+            return self._order
+        column, reverse = self.order_by.column, self.order_by.reverse
+        if column not in _SAID:
+            keys = {
+                one: -(since_ms(seen) or 0) if column == "since" else sort_key(seen)[0]
+                for one, seen in self._seen.items()
+            }
+            return sorted(sorted(keys), key=keys.__getitem__, reverse=reverse)
+        said = {one: _SAID[column](plan_row(seen, 0)).casefold() for one, seen in self._seen.items()}
+        filled = sorted(sorted(one for one in said if said[one]), key=said.__getitem__, reverse=reverse)
+        return [*filled, *sorted(one for one in said if not said[one])]
+
+    # A copy that stands still
+
+    def row_ids(self) -> Iterable[str]:
+        """Ids of all that is known."""
+        return self._seen
+
+    def differs(self, other: "PlanBoard", row_id: str) -> bool:
+        """Whether a row is another here than there."""
+        return self.seen(row_id) != other.seen(row_id)
+
+    def copy(self) -> "PlanBoard":
+        """The same, to stand still: a board that is taken in replaces all that was known."""
+        return copy(self)
+
+    def look_like(self, other: "PlanBoard") -> None:
+        """Show what another shows: under its filter, in its order."""
+        self.wanted, self.order_by = other.wanted, other.order_by
 
     def _text_of(self, row_id: str) -> str:
         """What a filter looks at."""

@@ -1,4 +1,4 @@
-"""Ways to start the console: live on a terminal, on a demo fleet, or drawn into a picture.
+"""Ways to start the console: live on a terminal, on a demo fleet, told line by line, or drawn into a picture.
 
 A fault that nobody foresaw ends it with a report free of secrets; Textual would print what is in memory.
 """
@@ -94,11 +94,25 @@ def live(request: OpenConsole, settings: Settings) -> int:
 def _run(settings: Settings) -> int:
     wish = ColourWish.from_environment()
     app = ReportingConsole(open_console(settings), ansi_color=wish.ansi_color)
+    if not app.desk.read_only:
+        from phelix_tui.hints import Hints  # noqa: PLC0415 - neither pictures nor tests show any
+
+        app.hints = Hints(settings.data_dir)
     with Watchdog(lambda code: app.exit(return_code=code)) as watchdog:
         app.run()
     app.require_sound()
     code = watchdog.exit_code if watchdog.exit_code is not None else app.return_code
     return code or 0
+
+
+def tell(request: OpenConsole, settings: Settings) -> int:
+    """Give the account line by line, until it is interrupted or nobody reads it any more."""
+    from phelix_tui.plain import run_plain  # noqa: PLC0415 - the screen does without
+
+    if request.demo:
+        with demo_fleet(settings, moves=True) as inside:
+            return run_plain(open_console(inside))
+    return run_plain(open_console(settings))
 
 
 def draw(request: OpenConsole, settings: Settings) -> int:

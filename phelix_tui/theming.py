@@ -181,6 +181,24 @@ def load_themes(user_folder: str | None = None) -> LoadedThemes:
     return LoadedThemes(tuple(themes.values()), tuple(problems))
 
 
+def stamp_of(folder: str) -> tuple[tuple[str, int, int, int], ...] | None:
+    """What tells whether the themes in a folder are still those that were read; None where there is no folder."""
+    try:
+        with os.scandir(folder) as entries:
+            found = [entry for entry in entries if entry.name.endswith(".toml")]
+    except OSError:
+        return None
+    stamps: list[tuple[str, int, int, int]] = []
+    for entry in found:
+        try:
+            status = os.stat(entry.path)  # through a link, as it is read
+        except OSError:
+            stamps.append((entry.name, 0, 0, 0))
+        else:
+            stamps.append((entry.name, status.st_mtime_ns, status.st_size, status.st_ino))
+    return tuple(sorted(stamps))
+
+
 class ThemeRefused(ValueError):
     """A theme file that cannot be used; the message says why."""
 

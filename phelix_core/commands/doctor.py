@@ -199,10 +199,11 @@ def _leftovers(env: Environment) -> Finding:
 
 
 def _terminal() -> Finding:
-    if not sys.stdout.isatty():
+    output = sys.__stdout__  # the console puts a stand-in, which has no descriptor, in the place of `sys.stdout`
+    if output is None or not output.isatty():
         return Finding(check="terminal", state=OK, detail="not a terminal: output is plain")
-    size = os.get_terminal_size(sys.stdout.fileno())
-    encoding = (sys.stdout.encoding or "unknown").lower()
+    size = os.get_terminal_size(output.fileno())
+    encoding = (output.encoding or "unknown").lower()
     detail = f"{size.columns}x{size.lines}, TERM={redact(os.environ.get('TERM', 'unset'))}, {encoding}"
     if encoding.replace("-", "") != "utf8":
         return Finding(check="terminal", state=WARN, detail=detail, hint="Use a UTF-8 locale, or glyphs will be wrong.")

@@ -17,6 +17,7 @@ class OpenConsole:
 
     read_only: Annotated[bool, Help("Refuse every change, in the core")] = False
     demo: Annotated[bool, Help("Open a seeded fleet that moves, in a temporary folder")] = False
+    plain: Annotated[bool, Help("Tell it line by line, for screen readers, pipes and logs")] = False
     theme: Annotated[str | None, capped(128), Help("Theme to start with")] = None
     screenshot: Annotated[str | None, capped(4096), Help("Draw the first screen into this SVG file and leave")] = None
 

@@ -22,6 +22,8 @@ from phelix_tui.actions import Target
 from phelix_tui.desk import Desk
 from phelix_tui.form import Entry
 from phelix_tui.log_tail import LogTail
+from phelix_tui.plan_actions import PlanTarget
+from phelix_tui.plan_board import PlanBoard
 from phelix_tui.screens.list_room import ListRoom
 from phelix_tui.screens.plan_drawing import plan_lines
 from phelix_tui.widgets.pages import Bar, TextPage, cell
@@ -60,6 +62,7 @@ class ApprovalsRoom(ListRoom):
 
     def content(self) -> ComposeResult:
         """Banner, list, preview, filter, state line."""
+        yield Bar(id="frozen", classes="-nothing")
         yield Bar(id="banner")
         with Container(id="body"):
             yield RowList(_COLUMNS, id="plans", placeholder=SafeStr("Reading the plans…"))
@@ -75,6 +78,9 @@ class ApprovalsRoom(ListRoom):
 
     def on_screen_resume(self) -> None:
         """Catch up with what happened while another screen was in front."""
+        if self.is_frozen:
+            self.withhold(None)
+            return
         self.reorder()
         self._draw_preview()
         self.ask_preview()
@@ -84,17 +90,32 @@ class ApprovalsRoom(ListRoom):
         """The plans."""
         return self.query_one("#plans", RowList)
 
+    @property
+    def live(self) -> PlanBoard:
+        """What is known now."""
+        return self.desk.plans
+
+    @property
+    def plans(self) -> PlanBoard:
+        """What is listed."""
+        return self.still if isinstance(self.still, PlanBoard) else self.live
+
+    def filter_in_force(self) -> str:
+        """The words that the rows match."""
+        return self.plans.wanted
+
     def selected_id(self) -> str | None:
         """What is under the cursor."""
         return self.listed.cursor_id
 
     def what_to_copy(self) -> str | None:
         """The id; where there is no plan, the command that makes one."""
-        return self.selected_id() or (None if len(self.desk.plans) else _FIRST_COMMAND)
+        return self.selected_id() or (None if len(self.plans) else _FIRST_COMMAND)
 
     def target(self) -> Target | None:
         """That plan, as it is on the screen."""
-        return self.desk.plan_target(self.selected_id())
+        seen = self.plans.seen(self.selected_id())
+        return None if seen is None else PlanTarget(seen)
 
     def hints(self) -> tuple[Cell, ...]:
         """The keys to know here."""
@@ -104,8 +125,11 @@ class ApprovalsRoom(ListRoom):
 
     def plans_changed(self) -> None:
         """Repaint what changed; bring in the new order, or let it wait."""
+        if self.is_frozen:
+            self.withhold(None)
+            return
         self._patch()
-        if self.desk.plans.moved and not self.is_order_held(self.listed.row_count):
+        if self.plans.moved and not self.is_order_held(self.listed.row_count):
             self.reorder()
         self._tell()
         self._draw_preview()
@@ -117,28 +141,31 @@ class ApprovalsRoom(ListRoom):
 
     def time_passed(self) -> None:
         """Age the rows on the screen; a log that grows is read on."""
+        if self.is_frozen:
+            self.tell_frozen()
+            return
         self._patch()
-        if self.desk.plans.moved and not self.is_order_held(self.listed.row_count):
+        if self.plans.moved and not self.is_order_held(self.listed.row_count):
             self.reorder()
         self._draw_preview()
-        seen = self.desk.plans.seen(self.selected_id())
+        seen = self.plans.seen(self.selected_id())
         if seen is not None and may_print(seen):
             self.load_preview()
 
     def _patch(self) -> None:
-        now_ms = self.desk.now_ms()
-        rows = (self.desk.plans.row(row_id, now_ms) for row_id in self.listed.visible_ids)
+        now_ms = self.now_ms()
+        rows = (self.plans.row(row_id, now_ms) for row_id in self.listed.visible_ids)
         self.listed.patch([_line(row) for row in rows if row is not None])
 
     def reorder(self) -> None:
         """Bring the new order in."""
         super().reorder()
-        self.desk.plans.moved = False
-        self.listed.set_order(self.desk.plans.order(), self._line_of)
+        self.plans.moved = False
+        self.listed.set_order(self.plans.order(), self._line_of)
         self._tell()
 
     def _line_of(self, row_id: str) -> Row:
-        row = self.desk.plans.row(row_id, self.desk.now_ms())
+        row = self.plans.row(row_id, self.now_ms())
         if row is not None:
             return _line(row)
         gone = (cell("∅ gone", "muted"), cell(f"…{row_id[-8:]}", "muted"))
@@ -148,7 +175,7 @@ class ApprovalsRoom(ListRoom):
 
     def _tell(self) -> None:
         """Keep title, banner, state line and the empty list's words true."""
-        plans, listed = self.desk.plans, self.listed
+        plans, listed = self.plans, self.listed
         number = f"{listed.row_count:,}/{len(plans):,}" if plans.wanted else f"{len(plans):,}"
         counted = [*plans.count_cells(WAITING, INDETERMINATE), cell(f"{number} plan{'' if len(plans) == 1 else 's'} ")]
         if not self.desk.plans_read:
@@ -165,7 +192,7 @@ class ApprovalsRoom(ListRoom):
 
     def _tell_banner(self) -> None:
         """A policy that cannot be used stops every execution, and no row says so."""
-        policy, banner = self.desk.plans.board.policy, self.query_one("#banner", Bar)
+        policy, banner = self.plans.board.policy, self.query_one("#banner", Bar)
         banner.set_class(policy.reason is None, "-nothing")
         if policy.reason is not None:
             told = [
@@ -175,7 +202,7 @@ class ApprovalsRoom(ListRoom):
             banner.show(told, keeps="left")
 
     def _state(self) -> list[Cell]:
-        plans = self.desk.plans
+        plans = self.plans
         if self.desk.plans_failure is not None:
             old = cell(" ✗ What is shown is old. ", "bold error") if len(plans) else cell(" ✗ ", "error")
             return [old, Cell(self.desk.plans_failure, "error")]
@@ -185,6 +212,7 @@ class ApprovalsRoom(ListRoom):
             left = [cell(" / ", "accent"), Cell(shown(plans.wanted), "bold"), cell(told, "muted")]
         if plans.moved:
             left.append(cell(" ↕ a new order is waiting · R applies", "warning"))
+        left += self.order_cells()
         if plans.board.left_out and not left:
             left.append(cell(f" {plans.board.left_out:,} older plans that have ended are not listed", "muted"))
         return left
@@ -194,13 +222,13 @@ class ApprovalsRoom(ListRoom):
             return SafeStr("The plans could not be read.")
         if not self.desk.plans_read:
             return SafeStr("Reading the plans…")
-        if not len(self.desk.plans):
+        if not len(self.plans):
             return SafeStr("No plans yet.")
-        return SafeStr(f"0 of {len(self.desk.plans):,} match. esc clears the filter.")
+        return SafeStr(f"0 of {len(self.plans):,} match. esc clears the filter.")
 
     def _first_steps(self) -> list[TextLine]:
         """What to run next where there is nothing to see."""
-        if not self.desk.plans_read or len(self.desk.plans) or self.desk.plans_failure is not None:
+        if not self.desk.plans_read or len(self.plans) or self.desk.plans_failure is not None:
             return []
         return [
             line(cell("There are no plans here yet.", "bold")),
@@ -221,7 +249,7 @@ class ApprovalsRoom(ListRoom):
         self.ask_preview()
 
     def _operation(self) -> Operation | None:
-        seen = self.desk.plans.seen(self.selected_id())
+        seen = self.plans.seen(self.selected_id())
         return None if seen is None or isinstance(seen, BadFile) else seen.operation
 
     @work(group="preview", exit_on_error=False)
@@ -238,7 +266,7 @@ class ApprovalsRoom(ListRoom):
     def _draw_preview(self) -> None:
         """Draw where it stands, as of now."""
         page, row_id = self.query_one("#preview", TextPage), self.selected_id()
-        seen = self.desk.plans.seen(row_id)
+        seen = self.plans.seen(row_id)
         if seen is None:
             return
         another, self._preview_of = self._preview_of != row_id, row_id
@@ -246,7 +274,7 @@ class ApprovalsRoom(ListRoom):
         tail = self._tail
         is_its = tail is not None and operation is not None and tail.operation_id == operation.id
         log = tail.lines if tail is not None and is_its else ()
-        page.show(plan_lines(seen, self.desk.now_ms(), log), home=another)
+        page.show(plan_lines(seen, self.now_ms(), log), home=another)
 
     # What the operator does
 
@@ -259,8 +287,8 @@ class ApprovalsRoom(ListRoom):
 
     @on(Input.Changed, "#filter")
     def _filter_changed(self, event: Input.Changed) -> None:
-        self.desk.plans.wanted = event.value.strip()
-        self.follow_typing(len(self.desk.plans), self.reorder)
+        self.plans.wanted = event.value.strip()
+        self.follow_typing(len(self.plans), self.reorder)
 
     def action_clear_filter(self) -> None:
         """Leave the filter and show every plan."""

@@ -174,7 +174,9 @@ class ProposalDialog(Dialog[Outcome | Proposal]):
     @work(exclusive=True, group="apply", exit_on_error=False)
     async def _apply(self, proposal: Proposal, digest: str) -> None:
         raw = proposal.target.raw(self.action, proposal.values)
+        command = "" if self.plan is None else self.plan.command
         envelope = await self.desk.call(self.action.command, raw, expect_digest=digest)
+        self.desk.activity.note(self.action, proposal.target, command, envelope, self.desk.now_ms())
         if self.is_current:
             self.dismiss(Outcome(proposal, envelope))
 

@@ -1,11 +1,13 @@
 """The frame of every dialog: centred, above all else, closed by escape, never by a stray key."""
 
 from collections.abc import Collection
-from typing import ClassVar, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
 
-from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
+
+if TYPE_CHECKING:
+    from phelix_tui.app import ConsoleApp
 
 Answer = TypeVar("Answer")
 
@@ -27,6 +29,5 @@ class Dialog(ModalScreen[Answer], Generic[Answer]):
         """Plans, approvals or operations were looked at again; called on the dialog in front."""
 
     def copy(self, text: str, what: str) -> None:
-        """Hand text to the terminal's clipboard, and say by which way."""
-        cast("App[None]", self.app).copy_to_clipboard(text)  # pyright: ignore[reportUnknownMemberType] - App[Unknown]
-        self.notify(f"{what} went to the terminal's clipboard (OSC 52).", markup=False)
+        """Copy text by the first way that works, which is told."""
+        cast("ConsoleApp", self.app).hand_over(text, what)  # pyright: ignore[reportUnknownMemberType] - App[Unknown]

@@ -11,6 +11,8 @@ from phelix_tui.widgets.rowlist import Cell
 from phelix_tui.wrapping import TextLine, line
 
 _LABEL = 12
+_CHANGED = {"view save": "view", "view remove": "view", "doctor": "data directory"}
+"""What a write changes, where that is no record."""
 
 
 def heading(text: str) -> TextLine:
@@ -186,7 +188,7 @@ def plan_lines(plan: Confirmation, caution: str | None) -> list[TextLine]:
     """The exact write, in the order a confirmation says it."""
     lines = [line(Cell(SafeStr(caution), "muted"), hang=0), line()] if caution else []
     lines += [line(Cell(SafeStr("! "), "warning"), Cell(effect, "warning"), hang=2) for effect in plan.side_effects]
-    lines.append(heading("Changes in the view" if plan.action.startswith("view ") else "Changes in the record"))
+    lines.append(heading(f"Changes in the {_CHANGED.get(plan.action, 'record')}"))
     for change in plan.changes:
         before = change.before if change.before is not None else SafeStr("absent")
         after = change.after if change.after is not None else SafeStr("absent")

@@ -17,17 +17,22 @@ from textual.widgets import Input
 
 from phelix_core.commands.session import ShownSession
 from phelix_core.envelope import Envelope
+from phelix_core.sessions.summary import SessionSummary
 from phelix_core.text import SafeStr, visible
 from phelix_core.views.rows import Found, SessionRow
 from phelix_core.views.shown import shown
-from phelix_tui.arrangement import Patch, subjects_of
+from phelix_tui.actions import SessionTarget, Target
+from phelix_tui.arrangement import Arrangement, Patch, subjects_of
+from phelix_tui.bulk_actions import BulkTarget
 from phelix_tui.desk import Desk
 from phelix_tui.form import Entry
 from phelix_tui.lookup import Lookup
 from phelix_tui.messages import LookupFailed, LookupFinished, LookupTookLong
 from phelix_tui.screens.drawing import failure_lines, last_read_lines, preview_lines, state_cell
+from phelix_tui.screens.first_steps import FIRST_COMMAND, looking_command, unreadable_lines
 from phelix_tui.screens.list_room import ListRoom
 from phelix_tui.screens.queue_drawing import session_lease_lines
+from phelix_tui.screens.room import state_cells
 from phelix_tui.widgets.pages import Bar, TextPage, cell
 from phelix_tui.widgets.rowlist import MARK_GLYPH, Cell, Column, Row, RowList
 from phelix_tui.wrapping import TextLine, line
@@ -83,6 +88,7 @@ class FleetRoom(ListRoom):
 
     def content(self) -> ComposeResult:
         """List, preview, filter, state line."""
+        yield Bar(id="frozen", classes="-nothing")
         with Container(id="body"):
             yield RowList(_COLUMNS, id="fleet", placeholder=SafeStr("Reading the records…"))
             yield TextPage(id="preview")
@@ -103,9 +109,41 @@ class FleetRoom(ListRoom):
         """The sessions."""
         return self.query_one("#fleet", RowList)
 
+    @property
+    def live(self) -> Arrangement:
+        """What is known now."""
+        return self.desk.arrangement
+
+    @property
+    def arrangement(self) -> Arrangement:
+        """What is listed."""
+        return self.still if isinstance(self.still, Arrangement) else self.live
+
     def selected_id(self) -> str | None:
         """The session under the cursor."""
         return self.listed.cursor_id
+
+    def filter_in_force(self) -> str:
+        """The filter that the rows match."""
+        return self.arrangement.wanted
+
+    def target(self) -> Target | None:
+        """What is marked, or else the session under the cursor, as it is on the screen."""
+        session_id, marks = self.selected_id(), self.listed.marks
+        if marks:
+            hidden = self.listed.hidden_marks
+            ids = [*(one for one in self.listed.ids if one in marks), *sorted(hidden)]
+            found = ((one, self.arrangement.found(one)) for one in ids)
+            targets = tuple(SessionTarget(one, seen) for one, seen in found if seen is not None)
+            if len(targets) > 1 or hidden:
+                return BulkTarget(targets, hidden) if targets else None
+            return targets[0] if targets else None
+        found = self.arrangement.found(session_id) if session_id else None
+        return SessionTarget(session_id, found) if session_id and found is not None else None
+
+    def count_cells(self) -> list[Cell]:
+        """How many of each state, of what is listed."""
+        return super().count_cells() if self.still is None else state_cells(self.arrangement.summary())
 
     # What comes in
 
@@ -117,7 +155,12 @@ class FleetRoom(ListRoom):
 
     def records_changed(self, changes: Mapping[str, Found | None] | None, patch: Patch) -> None:
         """Repaint what changed; bring in the new order, or let it wait."""
+        if self.is_frozen:
+            self.withhold(None if changes is None else {*changes, *(row.session_id for row in patch.rows)})
+            self._lookup.changed()
+            return
         if changes is None:
+            self.keep_order()
             self._unmark_gone()
         elif gone := [session_id for session_id, found in changes.items() if found is None]:
             self.listed.patch([self._line_of(session_id) for session_id in gone])
@@ -130,19 +173,34 @@ class FleetRoom(ListRoom):
 
     def time_passed(self) -> None:
         """Age the rows on the screen; apply what has waited long enough."""
-        fleet = self.listed
-        self._take(self.desk.arrangement.tick(self.desk.now_ms(), fleet.visible_ids))
+        patch = self.live.tick(self.desk.now_ms(), () if self.is_frozen else self.listed.visible_ids)
+        if self.is_frozen:
+            self.withhold([row.session_id for row in patch.rows])
+            return
+        self._take(patch)
         self._draw_preview()
 
     def plans_changed(self) -> None:
         """Count what waits; what the session under the cursor refers to may be another."""
         self._tell()
-        self.ask_preview()
+        if not self.is_frozen:
+            self.ask_preview()
+
+    def frozen(self) -> None:
+        """Nothing waits any more: what comes is withheld."""
+        self._waiting = 0
+        self._tell()
+
+    def thawed(self) -> None:
+        """What was withheld comes in; marks go with records that have gone."""
+        self._unmark_gone()
+        super().thawed()
+        self._lookup.changed()
 
     def _scrolled(self) -> None:
         """Rows that come into sight are as old as they are, not as old as they were."""
-        fleet = self.listed
-        self._take(self.desk.arrangement.tick(self.desk.now_ms(), fleet.visible_ids))
+        if not self.is_frozen:
+            self._take(self.live.tick(self.desk.now_ms(), self.listed.visible_ids))
 
     def reading_failed(self, code: str, reason: str) -> None:
         """Say that what is shown is old, and why; nothing is taken away."""
@@ -151,6 +209,11 @@ class FleetRoom(ListRoom):
 
     def on_screen_resume(self) -> None:
         """Catch up with what happened while another screen was in front."""
+        if self.is_frozen:
+            self.withhold(None)
+            self._tell()
+            return
+        self.keep_order()
         self._unmark_gone()
         self.reorder()
         self._lookup.changed()
@@ -164,9 +227,11 @@ class FleetRoom(ListRoom):
     @on(LookupFinished)
     def _looked_up(self, message: LookupFinished) -> None:
         """Show what a filter on references accepts; a new filter's rows at once, later ones as any new order."""
-        arrangement = self.desk.arrangement
+        arrangement = self.arrangement
         self._looking, self._not_looked_up = False, None
         was_pending = arrangement.filtering.is_pending
+        if self.is_frozen and not was_pending:
+            return  # asked for again once the list follows
         moved = arrangement.answer(message.answers)
         if not self.is_current:
             return  # drawn anew when this screen is in front again
@@ -198,12 +263,12 @@ class FleetRoom(ListRoom):
         """Bring the new order in."""
         super().reorder()
         self._waiting = 0
-        self.listed.set_order(self.desk.arrangement.order(), self._line_of)
+        self.listed.set_order(self.arrangement.order(), self._line_of)
         self._tell()
 
     def _line_of(self, session_id: str) -> Row:
         """The row of an id in the list; one that has gone since the list was ordered says so."""
-        row = self.desk.arrangement.row(session_id)
+        row = self.arrangement.row(session_id)
         if row is not None:
             return self._line(row)
         self._drawn.pop(session_id, None)
@@ -235,7 +300,7 @@ class FleetRoom(ListRoom):
 
     def _tell(self) -> None:
         """Keep title, state line and the empty list's words true."""
-        fleet, arrangement = self.listed, self.desk.arrangement
+        fleet, arrangement = self.listed, self.arrangement
         listed, known = fleet.row_count, len(arrangement)
         number = f"{listed:,}/{known:,}" if arrangement.wanted else f"{known:,}"
         counted = [*self.count_cells(), *self.plan_count_cells(), cell(f"{number} sessions ")]
@@ -248,11 +313,11 @@ class FleetRoom(ListRoom):
         fleet.placeholder = self._placeholder()
         preview = self.query_one("#preview", TextPage)
         if not listed:
-            preview.show(self._first_steps() if self._loaded and not known and not self._failure else [])
+            preview.show(self._what_to_do() if not known else [])
             self._preview_of = self._read = self._last_good = None
 
     def _state(self) -> tuple[list[Cell], list[Cell]]:
-        arrangement = self.desk.arrangement
+        arrangement = self.arrangement
         if self._failure is not None:
             return [cell(" ✗ What is shown is old. ", "bold error"), Cell(self._failure, "error")], self._told_marks()
         left: list[Cell] = []
@@ -262,11 +327,12 @@ class FleetRoom(ListRoom):
             left = [cell(" / ", "accent"), Cell(shown(arrangement.wanted), "bold"), *self._told_matches()]
         if self._waiting:
             left.append(cell(f" ↕ {self._waiting:,} waiting · R applies", "warning"))
+        left += self.order_cells()
         return left, self._told_marks()
 
     def _told_matches(self) -> list[Cell]:
         """How many rows match; not while they are those of the filter before, or else that they may be old."""
-        arrangement = self.desk.arrangement
+        arrangement = self.arrangement
         cells: list[Cell] = []
         if not arrangement.filtering.is_pending:
             matching = self.listed.row_count
@@ -303,16 +369,30 @@ class FleetRoom(ListRoom):
         ]
 
     def _placeholder(self) -> SafeStr:
-        arrangement = self.desk.arrangement
+        arrangement = self.arrangement
         if self._failure is not None:
-            return SafeStr("The records could not be read.")
+            return SafeStr("The records could not be read. Looking again…")
         if not self._loaded:
             return SafeStr(f"Reading the records… {self.desk.progress()}")
         if not len(arrangement):
-            return SafeStr("No sessions yet.")
+            return SafeStr("No sessions yet. y copies the command for one.")
         if arrangement.filtering.is_pending:
             return SafeStr("Looking up references…" if self._not_looked_up is None else "References are unknown.")
         return SafeStr(f"0 of {len(arrangement):,} match. esc clears the filter.")
+
+    def what_to_copy(self) -> str | None:
+        """The id; where there is nothing to see, the command to run next."""
+        if self.selected_id() is not None or len(self.arrangement):
+            return self.selected_id()
+        if self._failure is not None:
+            return looking_command(self.desk.env.settings.data_dir)
+        return FIRST_COMMAND if self._loaded else None
+
+    def _what_to_do(self) -> list[TextLine]:
+        """What to run next where there is nothing to see, or nothing that can be read."""
+        if self._failure is not None:
+            return unreadable_lines(self._failure, self.desk.env.settings.data_dir)
+        return self._first_steps() if self._loaded else []
 
     def _first_steps(self) -> list[TextLine]:
         """What to run next where there is nothing to see."""
@@ -320,7 +400,8 @@ class FleetRoom(ListRoom):
             line(cell("There are no sessions here yet.", "bold")),
             line(),
             line(cell("An agent opens one with", "muted")),
-            line(cell('  phelix session create --title "ship billing v3" --app billing'), hang=4),
+            line(cell(f"  {FIRST_COMMAND}"), hang=4),
+            line(cell("  y copies it", "accent")),
             line(),
             line(cell("To look at a fleet that moves, without touching anything of yours:", "muted")),
             line(cell("  phelix tui --demo"), hang=4),
@@ -354,8 +435,8 @@ class FleetRoom(ListRoom):
         """Draw what was read, as of now: ages and staleness change with no file changing."""
         if self._preview_of is None or self._read is None or self._preview_of != self.selected_id():
             return
-        lines = list[TextLine]()
-        row = self.desk.arrangement.row(self._preview_of)
+        lines = self._ahead_lines()
+        row = self.arrangement.row(self._preview_of)
         if isinstance(self._read, Envelope):
             lines = failure_lines(self._read.failure(), self.desk.file_of(self._preview_of))
             lines, row = (lines + last_read_lines() if self._last_good else lines), None
@@ -364,6 +445,15 @@ class FleetRoom(ListRoom):
             limit_ms = self.desk.env.settings.stale_after_ms
             lines += preview_lines(self._last_good, row, self.desk.now_ms(), limit_ms, leased)
         self.query_one("#preview", TextPage).show(lines, home=home)
+
+    def _ahead_lines(self) -> list[TextLine]:
+        """That the record beside a frozen list is newer than the list shows."""
+        found, read = self.arrangement.found(self._preview_of or ""), self._last_good
+        if self.still is None or read is None or not isinstance(found, SessionSummary):
+            return []
+        now, then = len(read.session.events), found.rev
+        told = f"▲ Read just now, at rev {now}; the frozen list shows rev {then}."
+        return [] if now == then else [line(cell(told, "warning"), hang=2), line()]
 
     # What the operator does
 
@@ -374,14 +464,14 @@ class FleetRoom(ListRoom):
     @work(exclusive=True, group="prepare", exit_on_error=False)
     async def prepare_filter(self) -> None:
         """Make what filters look at while the first word is typed: a tenth of a second at a hundred thousand."""
-        known = self.desk.arrangement.known()
+        known = self.arrangement.known()
         subjects = await asyncio.to_thread(subjects_of, known)
-        self.desk.arrangement.lend(subjects, known)
+        self.arrangement.lend(subjects, known)
         self._offer()
 
     @on(Input.Changed, "#filter")
     def _filter_changed(self) -> None:
-        self.follow_typing(len(self.desk.arrangement), self._apply_filter)
+        self.follow_typing(len(self.arrangement), self._apply_filter)
 
     def _apply_filter(self) -> None:
         """Take the filter typed; where the text is no filter, what was shown stays."""
@@ -389,13 +479,13 @@ class FleetRoom(ListRoom):
 
         text = self.filter_entry.value
         try:
-            self.desk.arrangement.wanted = text.strip()
+            self.arrangement.wanted = text.strip()
         except FilterError as error:
             self._wrong = error
             self._tell()
         else:
             self._wrong = self._not_looked_up = None
-            self._looking = self._looking and self.desk.arrangement.filtering.is_pending
+            self._looking = self._looking and self.arrangement.filtering.is_pending
             self._lookup.filtered()
             self.reorder()
         if text:
@@ -407,7 +497,7 @@ class FleetRoom(ListRoom):
         await asyncio.sleep(_OFFER_PAUSE_S)
         entry = self.filter_entry
         text, cursor = entry.value, entry.cursor_position
-        subjects = list(self.desk.arrangement.subjects.values())
+        subjects = list(self.arrangement.subjects.values())
         offers = await asyncio.to_thread(self._offers_for, text, cursor, subjects)
         if self.is_mounted and entry.value == text:
             self.query_one("#offers", Bar).show(_offered(offers), [cell("tab takes the first ", "muted")])
@@ -416,7 +506,7 @@ class FleetRoom(ListRoom):
         from phelix_core.views.filter import completions, counted  # noqa: PLC0415 - as above
 
         now_ms, limit_ms = self.desk.now_ms(), self.desk.env.settings.stale_after_ms
-        marked = self.desk.arrangement.marked
+        marked = self.arrangement.marked
 
         def counts(field: str) -> "Mapping[str, int] | None":
             if field == "ref":
@@ -429,7 +519,7 @@ class FleetRoom(ListRoom):
         """Put the first offer for what is typed now where the cursor is."""
         entry = self.filter_entry
         text = entry.value
-        offers = self._offers_for(text, entry.cursor_position, list(self.desk.arrangement.subjects.values()))
+        offers = self._offers_for(text, entry.cursor_position, list(self.arrangement.subjects.values()))
         if offers:
             entry.value = f"{text[: offers[0].start]}{offers[0].text}{text[offers[0].end :]}"
             entry.cursor_position = offers[0].start + len(offers[0].text)
@@ -438,7 +528,7 @@ class FleetRoom(ListRoom):
         """Why there is no filter to save; None where there is one."""
         if self._wrong is not None:
             return "what is typed is no filter; correct it first"
-        return None if self.desk.arrangement.wanted else "no filter is in force; / sets one"
+        return None if self.arrangement.wanted else "no filter is in force; / sets one"
 
     def show_view(self, where: str) -> None:
         """Put a saved view's filter in force, as if it had been typed."""
@@ -467,7 +557,7 @@ class FleetRoom(ListRoom):
         self.listed.marks = frozenset()
 
     def _is_there(self, session_id: str | None) -> bool:
-        return session_id is not None and session_id in self.desk.arrangement
+        return session_id is not None and session_id in self.arrangement
 
     def _unmark_gone(self, gone: Iterable[str] | None = None) -> None:
         """A mark goes with its record; `gone` names the records that have gone, where that is known."""
@@ -481,7 +571,7 @@ class FleetRoom(ListRoom):
     @on(RowList.MarksChanged)
     def _marks_changed(self, message: RowList.MarksChanged) -> None:
         """A filter that asks for marks follows at once; with the last mark, what had waited for it comes in."""
-        if self.desk.arrangement.mark(message.marks) or (self._waiting and not self._held()):
+        if self.arrangement.mark(message.marks) or (self._waiting and not self._held()):
             self.reorder()
         self._tell()
 

@@ -1,7 +1,7 @@
 """Help: the keys that work where it was asked for, drawn from the bindings themselves."""
 
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -12,20 +12,15 @@ from phelix_core.views.arc import rows as plans
 from phelix_core.views.queue import rows as issues
 from phelix_core.views.rows import STATES
 from phelix_core.views.story import REFERENCE_LOOKS
+from phelix_tui.keys import key_name
 from phelix_tui.screens.dialog import Dialog
 from phelix_tui.screens.drawing import heading
 from phelix_tui.widgets.pages import Bar, TextPage, cell
 from phelix_tui.widgets.rowlist import Cell
 from phelix_tui.wrapping import TextLine, line
 
-_KEY_NAMES = {
-    "slash": "/",
-    "question_mark": "?",
-    "colon": ":",
-    "escape": "esc",
-    "pagedown": "pgdn",
-    "pageup": "pgup",
-}
+if TYPE_CHECKING:
+    from phelix_tui.app import ConsoleApp
 
 
 class HelpScreen(Dialog[None]):
@@ -60,7 +55,8 @@ class HelpScreen(Dialog[None]):
         page.focus()
 
     def _actions(self) -> list[TextLine]:
-        told = [line(cell(f"`a` opens the actions on the selected {self._about}. Nothing is ever written without"))]
+        key = cast("ConsoleApp", self.app).key_of("room.act") or "a"  # pyright: ignore[reportUnknownMemberType] - App[Unknown]
+        told = [line(cell(f"`{key}` opens the actions on the selected {self._about}. Nothing is ever written without"))]
         told.append(line(cell("a confirmation that shows the exact write.")))
         if self._reason is not None:
             told.append(line(cell("Not now: ", "warning"), Cell(visible(self._reason), "warning"), hang=9))
@@ -71,7 +67,7 @@ def _key_lines(bindings: Iterable[Binding]) -> list[TextLine]:
     keys: dict[str, list[str]] = {}
     for binding in bindings:
         if binding.description:
-            keys.setdefault(binding.description, []).append(_KEY_NAMES.get(binding.key, binding.key))
+            keys.setdefault(binding.description, []).append(key_name(binding.key))
     return [line(cell(f"{' '.join(names):<18}", "accent"), cell(told), hang=18) for told, names in keys.items()]
 
 

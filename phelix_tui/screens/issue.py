@@ -25,7 +25,7 @@ class IssueRoom(StoryRoom):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "back", "Back", id="issue.back"),
         Binding("tab", "other_page", "Story or timeline", id="issue.page"),
-        Binding("s", "open_session", "Its session", id="issue.session"),
+        Binding("o,s", "open_session", "Its session", id="issue.session"),
     ]
     OTHER = "Timeline"
 

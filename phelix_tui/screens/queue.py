@@ -23,7 +23,8 @@ from phelix_core.views.queue.rows import STATES, IssueRow, tail_of
 from phelix_core.views.queue.story import IssueStory, issue_story
 from phelix_core.views.shown import shown
 from phelix_tui.actions import Target
-from phelix_tui.desk import Desk
+from phelix_tui.backlog import Backlog
+from phelix_tui.desk import Desk, issue_target
 from phelix_tui.form import Entry
 from phelix_tui.screens.drawing import failure_words, heading, labelled, refused_lines
 from phelix_tui.screens.list_room import ListRoom
@@ -56,7 +57,7 @@ class QueueRoom(ListRoom):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "find", "Find", id="queue.find"),
         Binding("m", "milestones", "Milestones, or issues", id="queue.milestones"),
-        Binding("s", "open_session", "Its session", id="queue.session"),
+        Binding("o", "open_session", "Its session", id="queue.session"),
         Binding("escape", "clear_filter", "Clear the filter", show=False, id="queue.clear"),
         Binding("R", "apply_waiting", "Apply waiting rows", show=False, id="queue.apply-waiting"),
         Binding("tab", "other_pane", "Other pane", show=False, id="queue.pane"),
@@ -73,6 +74,7 @@ class QueueRoom(ListRoom):
 
     def content(self) -> ComposeResult:
         """Banner, list, preview, filter, milestones, state line."""
+        yield Bar(id="frozen", classes="-nothing")
         yield Bar(id="banner")
         with Container(id="body"):
             yield RowList(_COLUMNS, id="issues", placeholder=SafeStr("Reading the queue…"))
@@ -90,7 +92,11 @@ class QueueRoom(ListRoom):
 
     def on_screen_resume(self) -> None:
         """Catch up with what happened while another screen was in front."""
-        self.desk.backlog.tick(self.desk.moment(), ())
+        self.live.tick(self.desk.moment(), ())
+        if self.is_frozen:
+            self.withhold(None)
+            return
+        self.keep_order()
         self.reorder()
         self.ask_preview()
 
@@ -98,6 +104,25 @@ class QueueRoom(ListRoom):
     def listed(self) -> RowList:
         """The issues, or the milestones."""
         return self._gates if self._on_milestones else self._issues
+
+    @property
+    def main_list(self) -> RowList:
+        """The issues."""
+        return self._issues
+
+    @property
+    def live(self) -> Backlog:
+        """What is known now."""
+        return self.desk.backlog
+
+    @property
+    def backlog(self) -> Backlog:
+        """What is listed."""
+        return self.still if isinstance(self.still, Backlog) else self.live
+
+    def filter_in_force(self) -> str:
+        """The words that the rows match."""
+        return self.backlog.wanted
 
     @property
     def _issues(self) -> RowList:
@@ -117,20 +142,24 @@ class QueueRoom(ListRoom):
 
     def what_to_copy(self) -> str | None:
         """The id; where the queue is empty, the command that fills it."""
-        return self.selected_id() or (None if len(self.desk.backlog) else self.first_command())
+        return self.selected_id() or (None if len(self.backlog) else self.first_command())
 
     def target(self) -> Target | None:
         """That issue, as it is on the screen."""
-        return self.desk.issue_target(self.selected_id())
+        return issue_target(self.backlog, self.selected_id())
 
     def hints(self) -> tuple[Cell, ...]:
         """The keys to know here."""
-        return (cell(" a act · m milestones · s session · / find · ? help ", "muted"),)
+        return (cell(" a act · m milestones · o session · / find · ? help ", "muted"),)
 
     # What comes in
 
     def board_changed(self, touched: Collection[str]) -> None:
         """Repaint what changed; bring in the new order, or let it wait."""
+        if self.is_frozen:
+            self.withhold(touched)
+            return
+        self.keep_order()
         self._patch(touched)
         self._settle()
         if self.selected_id() in touched:
@@ -138,7 +167,9 @@ class QueueRoom(ListRoom):
 
     def queue_failed(self) -> None:
         """Say that what is shown is old, and why; nothing that was read is taken away."""
-        self.reorder()
+        self._tell()
+        if not self.is_frozen:
+            self.reorder()
 
     def plans_changed(self) -> None:
         """Count what waits."""
@@ -146,18 +177,21 @@ class QueueRoom(ListRoom):
 
     def time_passed(self) -> None:
         """Count leases down; what turned stale moves up."""
-        self._patch(self.desk.backlog.tick(self.desk.moment(), self._issues.visible_ids))
+        if self.is_frozen:
+            self.withhold(self.live.tick(self.desk.moment(), ()))
+            return
+        self._patch(self.live.tick(self.desk.moment(), self._issues.visible_ids))
         self._settle()
         self._draw_preview()
 
     def _patch(self, ids: Collection[str]) -> None:
         known = self._issues.visible_ids if len(ids) > len(self._issues.visible_ids) else ids
-        rows = (row for issue_id in known if (row := self.desk.backlog.row(issue_id)) is not None)
+        rows = (row for issue_id in known if (row := self.backlog.row(issue_id)) is not None)
         self._issues.patch([_line(row) for row in rows])
 
     def _settle(self) -> None:
         """Bring the new order in, unless somebody is moving about, or there are too many rows to do it so often."""
-        if self.desk.backlog.moved and not self.is_order_held(self._issues.row_count):
+        if self.backlog.moved and not self.is_order_held(self._issues.row_count):
             self.reorder()
         else:
             self._tell()
@@ -165,19 +199,19 @@ class QueueRoom(ListRoom):
     def reorder(self) -> None:
         """Bring the new order in."""
         super().reorder()
-        self.desk.backlog.moved = False
-        self._issues.set_order(self.desk.backlog.order(), self._line_of)
+        self.backlog.moved = False
+        self._issues.set_order(self.backlog.order(), self._line_of)
         self._tell()
 
     def _line_of(self, issue_id: str) -> Row:
-        row = self.desk.backlog.row(issue_id)
+        row = self.backlog.row(issue_id)
         return _line(row) if row is not None else Row(issue_id, (Cell(SafeStr("")),) * len(_COLUMNS))
 
     # How it looks
 
     def _tell(self) -> None:
         """Keep title, banner, milestones, state line and the empty list's words true."""
-        backlog, listed = self.desk.backlog, self._issues.row_count
+        backlog, listed = self.backlog, self._issues.row_count
         number = f"{listed:,}/{len(backlog):,}" if backlog.wanted else f"{len(backlog):,}"
         counted = [*self.issue_count_cells(banner=True), *self.plan_count_cells(), cell(f"{number} issues ")]
         self.query_one("#title", Bar).show(self.title_cells(self.NAME), counted, keeps="right")
@@ -193,7 +227,7 @@ class QueueRoom(ListRoom):
             self._preview_of = self._story = None
 
     def _tell_banner(self) -> None:
-        banner, blockers = self.query_one("#banner", Bar), self.desk.backlog.blockers()
+        banner, blockers = self.query_one("#banner", Bar), self.backlog.blockers()
         banner.set_class(not blockers, "-nothing")
         if blockers:
             named = ", ".join(tail_of(one) for one in blockers[:_NAMED])
@@ -206,7 +240,7 @@ class QueueRoom(ListRoom):
             )
 
     def _tell_milestones(self) -> None:
-        rows = self.desk.backlog.milestones()
+        rows = self.backlog.milestones()
         self._milestones = {row.milestone_id: row for row in rows}
         strip = self.query_one("#milestones", Bar)
         strip.set_class(not rows, "-nothing")
@@ -223,15 +257,16 @@ class QueueRoom(ListRoom):
 
     def _state(self) -> list[Cell]:
         if self.desk.queue_failure is not None:
-            old = cell(" ✗ What is shown is old. ", "bold error") if len(self.desk.backlog) else cell(" ✗ ", "error")
+            old = cell(" ✗ What is shown is old. ", "bold error") if len(self.backlog) else cell(" ✗ ", "error")
             return [old, Cell(self.desk.queue_failure, "error")]
         left: list[Cell] = []
-        wanted = self.desk.backlog.wanted
+        wanted = self.backlog.wanted
         if wanted:
-            matching = f"   {self._issues.row_count:,} of {len(self.desk.backlog):,} match · esc clears"
+            matching = f"   {self._issues.row_count:,} of {len(self.backlog):,} match · esc clears"
             left = [cell(" / ", "accent"), Cell(shown(wanted), "bold"), cell(matching, "muted")]
-        if self.desk.backlog.moved:
+        if self.backlog.moved:
             left.append(cell(" ↕ a new order is waiting · R applies", "warning"))
+        left += self.order_cells()
         return left
 
     def _placeholder(self) -> SafeStr:
@@ -239,19 +274,15 @@ class QueueRoom(ListRoom):
             return SafeStr("The queue could not be read.")
         if not self.desk.queue_read:
             return SafeStr("Reading the queue…")
-        if not len(self.desk.backlog):
-            return SafeStr(
-                "No issues yet." if self.desk.backlog.projects is not None else "There is no queue here yet."
-            )
-        return SafeStr(f"0 of {len(self.desk.backlog):,} match. esc clears the filter.")
+        if not len(self.backlog):
+            return SafeStr("No issues yet." if self.backlog.projects is not None else "There is no queue here yet.")
+        return SafeStr(f"0 of {len(self.backlog):,} match. esc clears the filter.")
 
     def _first_steps(self) -> list[TextLine]:
         """What to run next where there is nothing to see."""
         if self.desk.queue_failure is not None:
             return [line(cell("The queue is at ", "muted"), Cell(self.desk.queue_place), hang=2)]
-        what = (
-            "Nothing is planned here yet." if self.desk.backlog.projects is not None else "There is no queue here yet."
-        )
+        what = "Nothing is planned here yet." if self.backlog.projects is not None else "There is no queue here yet."
         command = self.first_command()
         return [
             line(cell(what, "bold")),
@@ -266,7 +297,7 @@ class QueueRoom(ListRoom):
 
     def first_command(self) -> str:
         """What to run next where there is nothing."""
-        return _FIRST_COMMANDS[2 if self.desk.backlog.projects is not None else 0]
+        return _FIRST_COMMANDS[2 if self.backlog.projects is not None else 0]
 
     # The preview
 
@@ -302,11 +333,11 @@ class QueueRoom(ListRoom):
         if issue_id is None or self._preview_of != issue_id:
             return
         lines = refused_lines(self._refused)
-        state = self.desk.backlog.state(issue_id)
+        state = self.backlog.state(issue_id)
         if self._story is not None and state is not None:
             now = self.desk.moment()
-            told = self.desk.backlog.explain(issue_id, now, self._story.last_step)
-            milestone = self._milestones.get(self.desk.backlog.issues[issue_id].milestone_id or "")
+            told = self.backlog.explain(issue_id, now, self._story.last_step)
+            milestone = self._milestones.get(self.backlog.issues[issue_id].milestone_id or "")
             lines += preview_lines(self._story, state, told, milestone, now.wall_ms)
         page.show(lines, home=home)
 
@@ -361,20 +392,20 @@ class QueueRoom(ListRoom):
     @work(exclusive=True, group="prepare", exit_on_error=False)
     async def prepare_filter(self) -> None:
         """Make what filters look at while the first word is typed."""
-        backlog = self.desk.backlog
+        backlog = self.backlog
         known = dict(backlog.issues)
         texts = await asyncio.to_thread(lambda: {one: backlog.text_of(issue) for one, issue in known.items()})
         backlog.lend(texts, known)
 
     def _filter_by(self, text: str) -> None:
         self.filter_entry.value = text
-        self.desk.backlog.filter(text)
+        self.backlog.filter(text)
         self.reorder()
 
     @on(Input.Changed, "#filter")
     def _filter_changed(self, event: Input.Changed) -> None:
-        self.desk.backlog.filter(event.value)
-        self.follow_typing(len(self.desk.backlog), self.reorder)
+        self.backlog.filter(event.value)
+        self.follow_typing(len(self.backlog), self.reorder)
 
     def action_clear_filter(self) -> None:
         """Leave the filter, or the milestones, and show every issue."""

@@ -1,12 +1,13 @@
 """What every room shares: a title bar, the doctor line, and keys that work everywhere."""
 
 from collections.abc import Collection, Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from phelix_core.text import SafeStr
 from phelix_core.views.queue import rows as issues
 from phelix_core.views.queue.story import IssueStory
 from phelix_core.views.rows import STATES, Found
@@ -16,6 +17,20 @@ from phelix_tui.desk import Desk
 from phelix_tui.messages import IssueWanted, PlanWanted, ReferencesWanted, SessionWanted
 from phelix_tui.widgets.pages import Bar, cell
 from phelix_tui.widgets.rowlist import Cell
+
+if TYPE_CHECKING:
+    from phelix_tui.app import ConsoleApp
+    from phelix_tui.copies import Copyable
+
+_BETWEEN: Final = " · "
+_FOR_THE_WATCH: Final = 16
+"""Cells of the doctor line that a hint leaves to the watcher's mode and lag."""
+
+
+def _renamed(told: str, moved: Mapping[str, str]) -> str:
+    """`a act · / find` with other keys: each part of it begins with its own."""
+    parts = [part.split(" ", 1) for part in told.strip().split(_BETWEEN)]
+    return f" {_BETWEEN.join(' '.join([moved.get(words[0], words[0]), *words[1:]]) for words in parts)} "
 
 
 class Room(Screen[None]):
@@ -31,7 +46,7 @@ class Room(Screen[None]):
     VERTICAL_BREAKPOINTS = [(0, "-tiny-height"), (10, "-short"), (20, "-tall")]  # noqa: RUF012 - the same
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "app.act", "Act", id="room.act"),
-        Binding("y", "app.copy_id", "Copy the id", id="room.copy"),
+        Binding("y", "app.copy_menu", "Copy the id, the record, a command", id="room.copy"),
     ]
 
     ABOUT: ClassVar[str] = "issue"
@@ -59,6 +74,22 @@ class Room(Screen[None]):
         """What `y` copies: the id of what is selected."""
         return self.selected_id()
 
+    def filter_in_force(self) -> str:
+        """The filter that the room's rows match; empty for none, or where there is no filter."""
+        return ""
+
+    def copies(self) -> "list[Copyable]":
+        """What `y` offers to copy: of what is selected; of an empty room, the command that fills it."""
+        from phelix_tui.copies import Copyable, copies_of  # noqa: PLC0415 - only who copies
+
+        selected, wanted = self.selected_id(), self.what_to_copy()
+        if selected is None and wanted is not None:
+            return [Copyable(key="c", name="The command", text=wanted)]
+        kind = self.ABOUT if (target := self.target()) is None else target.kind
+        if kind == "plan" and selected is not None and selected.startswith("op_"):
+            kind = "operation"
+        return copies_of(kind, selected, self.desk.env.settings.data_dir, self.filter_in_force())
+
     def target(self) -> Target | None:
         """What `a` is about, as it is on the screen."""
         return self.desk.target(self.selected_id())
@@ -83,7 +114,24 @@ class Room(Screen[None]):
 
     def tell_doctor(self, parts: tuple[Cell, ...]) -> None:
         """Show how healthy the live view is."""
-        self.query_one("#doctor", Bar).show(parts, self.hints())
+        self.query_one("#doctor", Bar).show(parts, self._hint() or self._in_force(self.hints()))
+
+    def _hint(self) -> tuple[Cell, ...]:
+        """A first-run hint, while there is one and it fits beside the watch."""
+        app = cast("ConsoleApp", self.app)  # pyright: ignore[reportUnknownMemberType] - App[Unknown]
+        hint = app.hint_in_sight()
+        if hint is None:
+            return ()
+        told = f" {app.key_of(hint.binding)}: {hint.text}"
+        way_out = f" · {app.key_of('app.hint')} hides "
+        fits = len(told) + len(way_out) + _FOR_THE_WATCH <= self.size.width
+        return (cell(told, "accent"), cell(way_out, "muted")) if fits else ()
+
+    def _in_force(self, told: tuple[Cell, ...]) -> tuple[Cell, ...]:
+        """The keys to know, as a person's own file of keys leaves them."""
+        app = cast("ConsoleApp", self.app)  # pyright: ignore[reportUnknownMemberType] - as above
+        moved = app.moved_keys()
+        return tuple(one._replace(text=SafeStr(_renamed(one.text, moved))) for one in told) if moved else told
 
     def hints(self) -> tuple[Cell, ...]:
         """The keys to know here."""
@@ -97,13 +145,7 @@ class Room(Screen[None]):
 
     def count_cells(self) -> list[Cell]:
         """How many of each state that wants attention."""
-        counts = self.desk.arrangement.summary()
-        cells: list[Cell] = []
-        for state in ("unreadable", "stale", "clock"):
-            if counts.get(state):
-                looks = STATES[state]
-                cells += [cell(f"{looks.glyph} {counts[state]:,} {looks.word}", looks.role), cell(" · ")]
-        return cells
+        return state_cells(self.desk.arrangement.summary())
 
     def issue_count_cells(self, *, banner: bool = False) -> list[Cell]:
         """How many issues of each state that wants attention, and how many block claims where no banner says it."""
@@ -155,3 +197,13 @@ class Room(Screen[None]):
             self.notify("No session record belongs to this issue.", severity="warning", markup=False)
         else:
             self.open_session(session_id)
+
+
+def state_cells(counts: Mapping[str, int]) -> list[Cell]:
+    """How many sessions there are of each state that wants attention, as a title says it."""
+    cells: list[Cell] = []
+    for state in ("unreadable", "stale", "clock"):
+        if counts.get(state):
+            looks = STATES[state]
+            cells += [cell(f"{looks.glyph} {counts[state]:,} {looks.word}", looks.role), cell(" · ")]
+    return cells

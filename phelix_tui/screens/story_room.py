@@ -1,13 +1,17 @@
 """What the rooms of one thing share: its story on the first page, something else about it behind `tab`."""
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
+from textual import on
 from textual.app import ComposeResult
+from textual.events import Click
 
 from phelix_tui.desk import Desk
 from phelix_tui.screens.room import Room
 from phelix_tui.widgets.pages import Bar, TextPage, cell
 from phelix_tui.wrapping import TextLine
+
+_STORY: Final = " Story "
 
 
 class StoryRoom(Room):
@@ -46,9 +50,15 @@ class StoryRoom(Room):
     def show_page(self, lines: list[TextLine]) -> None:
         """Put lines on the page that is in front."""
         story, other = ("muted", "bold accent") if self.on_other_page else ("bold accent", "muted")
-        tabs = [cell(" Story ", story), cell("│", "muted"), cell(f" {self.OTHER} ", other)]
+        tabs = [cell(_STORY, story), cell("│", "muted"), cell(f" {self.OTHER} ", other)]
         self.query_one("#tabs", Bar).show(tabs)
         self.query_one("#story", TextPage).show(lines)
+
+    @on(Click, "#tabs")
+    def _tab_clicked(self, event: Click) -> None:
+        """Turn to the page whose name was clicked."""
+        if (event.x >= len(_STORY)) != self.on_other_page:
+            self.action_other_page()
 
     def action_other_page(self) -> None:
         """Turn between the two pages."""

@@ -183,6 +183,11 @@ class TextPage(ScrollView, can_focus=True, inherit_bindings=False):
         """Cells for text: the scroll bar's column is left free whether it is there or not."""
         return max(0, self.content_size.width - self.styles.scrollbar_size_vertical)
 
+    @property
+    def text_width(self) -> int:
+        """Cells that a line of text may take, for those who lay out lines themselves."""
+        return self._text_width()
+
     def on_resize(self) -> None:
         """Wrap anew where the width has changed."""
         if self._laid_for != self._text_width():

@@ -167,6 +167,18 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
             """The list that speaks, for selectors."""
             return self.row_list
 
+    @dataclass
+    class HeaderClicked(Message):
+        """The user clicked the title of a column."""
+
+        row_list: "RowList"
+        column: str
+
+        @property
+        def control(self) -> "RowList":
+            """The list that speaks, for selectors."""
+            return self.row_list
+
     def __init__(
         self,
         columns: Sequence[Column] = (),
@@ -178,6 +190,7 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         super().__init__(id=id, classes=classes)
         self._columns = tuple(columns)
         self._places: tuple[Place, ...] | None = None
+        self._sorted: tuple[str, str] | None = None
         self._ids: list[str] = []
         self._given: dict[str, Row] = {}
         self._draw: Callable[[str], Row] = self._given.__getitem__
@@ -204,6 +217,23 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         self._columns = tuple(columns)
         self._forget_strips()
         self.refresh()
+
+    def mark_sorted(self, column: str, arrow: str) -> None:
+        """Say in the header by which column the rows are sorted, and which way."""
+        if self._sorted != (column, arrow):
+            self._sorted = (column, arrow)
+            self.refresh(Region(0, 0, max(1, self.size.width), 1))
+
+    def shows(self, column: str) -> bool:
+        """Whether a column has room at the moment."""
+        places = self._laid_out(self.size.width - self.scrollbar_size_vertical)
+        return any(self._columns[place.column].name == column for place in places)
+
+    def _title(self, column: Column) -> Cell:
+        """A column's title, with the arrow where the rows are sorted by it."""
+        if self._sorted is None or column.name != self._sorted[0]:
+            return Cell(column.title)
+        return Cell(SafeStr(f"{column.title[: max(0, column.width - 1)]}{self._sorted[1]}"))
 
     @property
     def placeholder(self) -> SafeStr:
@@ -280,6 +310,11 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
     def rows(self) -> Sequence[Row]:
         """All rows, in order, drawn for whoever asks: for tests and small lists."""
         return [self._draw(row_id) for row_id in self._ids]
+
+    @property
+    def ids(self) -> Sequence[str]:
+        """The ids, in order."""
+        return tuple(self._ids)
 
     @property
     def cursor_id(self) -> str | None:
@@ -379,6 +414,10 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
     def on_click(self, event: events.Click) -> None:
         """Select the row under the mouse; open it if it was selected before, or by a double click."""
         offset = event.get_content_offset(self)
+        if offset is not None and offset.y == 0 and event.button == 1:
+            event.stop()
+            self._click_header(offset.x)
+            return
         place = -1 if offset is None or offset.y < 1 else self.scroll_offset.y + offset.y - 1
         if event.button != 1 or not 0 <= place < len(self._ids):
             return
@@ -394,6 +433,14 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         if opens:
             self.action_open()
 
+    def _click_header(self, x: int) -> None:
+        """Tell which column's title stands at `x`."""
+        start = GUTTER
+        for place in self._laid_out(self.size.width - self.scrollbar_size_vertical):
+            if start <= x < start + place.width:
+                self.post_message(self.HeaderClicked(self, self._columns[place.column].name))
+            start += place.width + place.gap
+
     # How it is drawn
 
     def render_line(self, y: int) -> Strip:
@@ -401,7 +448,7 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         width = self.size.width
         if y == 0:
             return self._line(
-                tuple(Cell(column.title) for column in self._columns),
+                tuple(self._title(column) for column in self._columns),
                 "  ",
                 {"": self.get_component_rich_style("rowlist--header")},
                 width,

@@ -145,3 +145,13 @@ def test_an_empty_or_impossible_data_directory_is_refused_rather_than_replaced(n
 def test_a_name_too_long_for_the_file_system_is_a_coded_error() -> None:
     with pytest.raises(PhelixError):
         load_settings({}, data_dir="/tmp/" + "a" * 5_000)
+
+
+def test_kinds_of_news_that_do_not_ring_are_a_short_list_of_texts(tmp_path: Path) -> None:
+    assert load(tmp_path).quiet == ()
+    write_config(tmp_path, "quiet = ['stale', 'failed']\n")
+    assert load(tmp_path).quiet == ("stale", "failed")
+    for wrong in ("'stale'", "[1]", "true", f"{['x'] * 33}"):
+        write_config(tmp_path, f"quiet = {wrong}\n")
+        with pytest.raises(InvalidArgument, match="must be a list"):
+            load(tmp_path)

@@ -91,3 +91,30 @@ def write_hostile(data_dir: Path, texts: tuple[str, ...] | list[str]) -> list[st
     for session_id, text in zip(ids, texts, strict=True):
         (folder / f"{session_id}.json").write_bytes(dumps(hostile_record(session_id, text)).encode())
     return ids
+
+
+BLOCKS: Final = (
+    *((0x20, 0x7F), (0, 0x20), (0x7F, 0x0250), (0x0300, 0x0370), (0x0590, 0x0700), (0x1100, 0x1200)),
+    *((0x2000, 0x2070), (0x2500, 0x2600), (0x3000, 0x9FFF), (0xFE00, 0xFF00), (0x1F300, 0x1FA00), (0xE0000, 0xE0080)),
+)
+"""Where characters are taken from: controls, marks, both directions, joined, wide, invisible."""
+
+
+def _letters(random: Random) -> str:
+    """A run of characters from anywhere in Unicode; none of them half of a pair."""
+    first, last = random.choice(BLOCKS)
+    return "".join(chr(random.randrange(first, last)) for _ in range(random.randrange(1, 20)))
+
+
+def strings(count: int, seed: int = 11) -> list[str]:
+    """Texts for the fuzz: the above, pieces of them put together at random, and characters from anywhere."""
+    random = Random(seed)
+    found: list[str] = list(ALL[:count])
+    while len(found) < count:
+        parts = [
+            random.choice(ALL)[: random.randrange(1, 80)] if random.random() < 0.6 else _letters(random)
+            for _ in range(random.randrange(1, 5))
+        ]
+        text = "".join(parts)
+        found.append(text * 60 if random.random() < 0.02 else text)
+    return found

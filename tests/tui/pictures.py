@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rich.color import ColorSystem
 from textual.pilot import Pilot
 from textual.widgets import Button, Input
 
@@ -23,8 +24,10 @@ from phelix_core.commands.registry import load_command
 from phelix_core.commands.run import run
 from phelix_tui.app import ConsoleApp
 from phelix_tui.form import Entry
+from phelix_tui.screens.activity import ActivityRoom
 from phelix_tui.screens.confirm import CommandForm, ConfirmScreen
 from phelix_tui.screens.conflict import ConflictScreen
+from phelix_tui.screens.doctor import DoctorRoom
 from phelix_tui.screens.help import HelpScreen
 from phelix_tui.screens.issue import IssueRoom
 from phelix_tui.screens.menu import ActionMenu
@@ -145,6 +148,66 @@ async def session(_: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
 async def record(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
     await session(stage, app, pilot)
     await pilot.press("tab")
+
+
+async def past(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    """A session that was stale goes on, and its operator looks back at the long gap."""
+    session_id = app.fleet.selected_id() or ""
+    for minutes, step in ((0, "verify"), (4, "swap alias"), (1, "watch")):
+        stage.clock.wall_ms += minutes * 60_000
+        raw = {"session_id": session_id, "step": step}
+        assert run(load_command("session checkpoint"), raw, stage.agent).error is None
+    await session(stage, app, pilot)
+    page = app.screen.query_one("#story", TextPage)
+    await until(pilot, lambda: "step=watch" in page.text, "the newest event")
+    await pilot.press("left_square_bracket")
+
+
+async def past_diff(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await past(stage, app, pilot)
+    await pilot.press("d", "left_square_bracket", "left_square_bracket")
+
+
+async def _without_toast(app: ConsoleApp, pilot: Pilot[Any], said: str) -> None:
+    """Wait until a toast says something, and let the screen be without it."""
+    toasts = app._notifications  # pyright: ignore[reportPrivateUsage]
+    await until(pilot, lambda: any(said in str(told.message) for told in toasts), f"a toast says {said!r}")
+    app.clear_notifications()
+    await pilot.pause()
+
+
+async def activity(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    """One session was completed here, and another one got a checkpoint."""
+    await confirm(stage, app, pilot)
+    app.screen.query_one("#apply", Button).press()
+    await until(pilot, lambda: app.screen is app.fleet, "it is written")
+    await _without_toast(app, pilot, "is written")
+    await pilot.press("g", "a")
+    await opened(pilot, ActionMenu)
+    await pilot.press("k")
+    screen = await opened(pilot, CommandForm)
+    await pilot.press(*"resumed")
+    await until(pilot, lambda: "resumed" in screen.query_one("#plan", TextPage).text, "the plan")
+    await until(pilot, lambda: not screen.query_one("#apply", Button).disabled, "the button")
+    screen.query_one("#apply", Button).press()
+    await _without_toast(app, pilot, "is written")
+    await pilot.press("6")
+    await opened(pilot, ActivityRoom)
+
+
+async def doctor(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    """Records of which two cannot be read and one is open to others; what is well is below the last line."""
+    await broken(stage, app, pilot)
+    records = sorted((stage.data_dir / "sessions").glob("ses_*.json"))
+    for record in records:
+        record.chmod(0o600)
+    records[0].chmod(0o644)
+    app.console._color_system = ColorSystem.TRUECOLOR  # pyright: ignore[reportPrivateUsage] - else the machine's own
+    await _without_toast(app, pilot, "unreadable")
+    await pilot.press("7")
+    await opened(pilot, DoctorRoom)
+    page = app.screen.query_one("#story", TextPage)
+    await until(pilot, lambda: "Examination at" in page.text, "the examination")
 
 
 async def actions(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
@@ -409,6 +472,13 @@ PICTURES = (
     Picture("session", session),
     Picture("session-80x24-light", session, 80, 24, theme="phelix-light"),
     Picture("record-80x24", record, 80, 24),
+    Picture("past", past),
+    Picture("past-80x24", past, 80, 24),
+    Picture("past-40x10", past, 40, 10),
+    Picture("past-diff-80x24", past_diff, 80, 24),
+    Picture("activity", activity),
+    Picture("activity-80x24", activity, 80, 24),
+    Picture("doctor", doctor, 120, 33),
     Picture("actions-80x24", actions, 80, 24),
     Picture("actions-disabled-80x24", actions_disabled, 80, 24),
     Picture("form-80x24", form, 80, 24),

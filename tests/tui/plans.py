@@ -94,7 +94,9 @@ class Plans:
         """Declare an application, as a person would; answers its file."""
         file = self.data_dir / "apps" / name / "app.toml"
         file.parent.mkdir(parents=True, exist_ok=True)
-        told = APPLICATION.format(name=json.dumps(name), version=json.dumps(version), command=json.dumps(command))
+        told = APPLICATION.format(
+            name=json.dumps(name), version=json.dumps(version), command=json.dumps(command, ensure_ascii=False)
+        )
         file.write_text(told, encoding="utf-8")
         (file.parent / "deploy").mkdir(exist_ok=True)
         return file

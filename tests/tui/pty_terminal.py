@@ -26,7 +26,7 @@ import pyte
 _TAKE_TERMINAL = (
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp(sys.argv[1], sys.argv[1:])"
 )
-_UNKNOWN_TO_PYTE = re.compile(
+UNKNOWN_TO_PYTE = re.compile(
     rb"\x1b\[[<>=][0-9;]*[a-zA-Z]|\x1b\[\?[0-9;]*\$p|\x1bP.*?\x1b\\|\x1b\].*?(?:\x07|\x1b\\)", re.DOTALL
 )
 _UNFINISHED = re.compile(rb"\x1b(?:\[[0-9;<>=?$]*|[P\]][^\x07]*)?$")
@@ -271,7 +271,7 @@ class PtyTerminal:
                 self._changed.notify_all()
 
     def _feed(self, data: bytes) -> None:
-        data = _UNKNOWN_TO_PYTE.sub(b"", self._held + data)
+        data = UNKNOWN_TO_PYTE.sub(b"", self._held + data)
         unfinished = _UNFINISHED.search(data)
         cut = unfinished.start() if unfinished else len(data)
         self._held = data[cut:]

@@ -52,11 +52,15 @@ class StageClock:
 
 
 class SteadyWatch(FolderWatch):
-    """The real watch, but for the lag that it tells: a picture must not depend on how fast a machine is."""
+    """The real watch, but for the times that it tells: a picture must not depend on how fast a machine is."""
 
     @property
     def last_lag_ms(self) -> float | None:
         return None if super().last_lag_ms is None else 12.0
+
+    @property
+    def last_event_at(self) -> float | None:
+        return None if super().last_event_at is None else time.monotonic()
 
 
 class Stage:
@@ -78,6 +82,8 @@ class Stage:
         """A console that has read its records, with toasts and tooltips on, as users have them."""
         app = ConsoleApp(self.console)
         app.guard = InputGuard(dialog_s=GUARD_S)
+        app.environ = {"TERM": "xterm", "PATH": ""}  # whatever this machine has, a copy goes to the terminal
+        app.rings_every_s = 0.5
         app.feed.watch = SteadyWatch(app.feed.watch.folder, ignores=app.feed.watch._ignores)  # pyright: ignore[reportPrivateUsage]
         async with app.run_test(size=(width, height), notifications=True, tooltips=True) as pilot:
             await app.settled()

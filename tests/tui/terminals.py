@@ -8,6 +8,7 @@ from phelix_core.checks import Surface
 from phelix_core.commands.demo import DemoFleet
 from phelix_core.commands.environment import Environment, open_environment
 from phelix_core.settings import Settings
+from phelix_tui.hints import Hints
 from tests.rig import PHELIX
 from tests.tui.pty_terminal import PtyTerminal, clean_environment
 
@@ -18,9 +19,12 @@ def agent_of(data_dir: Path) -> Environment:
 
 
 def fill(data_dir: Path, sessions: int) -> Environment:
-    """A demo fleet as of now; answers an agent's environment beside it."""
+    """A demo fleet as of now, of a person who needs no hints; answers an agent's environment beside it."""
     agent = agent_of(data_dir)
     DemoFleet(agent).write(sessions)
+    hints = Hints(str(data_dir))
+    for hint in hints.left:
+        hints.done(hint)
     return agent
 
 

@@ -256,7 +256,7 @@ async def test_a_conflict_shows_and_copies_the_change_without_it(stage: Stage) -
         await opened(pilot, ConflictScreen)
         check(app)
         await pilot.press("y")
-        await told(app, pilot, "clipboard")
+        await told(app, pilot, "OSC 52")
         check(app)
 
 

@@ -293,7 +293,7 @@ async def test_the_equivalent_command_does_the_same_from_a_shell(stage: Stage, t
         session_id = fleet_of(app).cursor_id or ""
         await confirm(app, pilot, "c", "it's done")
         await pilot.press("y")
-        await told(app, pilot, "clipboard")
+        await told(app, pilot, "OSC 52")
         copied = shlex.split(app.clipboard)
         assert copied[:2] == ["phelix", "session"]
         await pilot.press("escape")

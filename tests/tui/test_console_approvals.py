@@ -304,11 +304,11 @@ async def test_a_bell_rings_once_for_what_begins_to_wait_and_never_for_what_was_
         plans.approve(ids["waiting"])
         await until(pilot, lambda: not app.desk.plans.is_waiting(ids["waiting"]), "it waits no longer")
         plans.revoke(ids["waiting"])
-        await told(app, pilot, "A plan waits for approval: deploy invoices 2.2.0. 5 shows it.")
+        await told(app, pilot, "deploy invoices 2.2.0 began to wait for approval. 4 shows what needs a person.")
         assert rung == [1]
         for app_name in ("cart", "router", "inbox"):
             plans.create(app_name, "2.0.0")
-        await told(app, pilot, "3 plans wait for approval. 5 shows them.")
+        await told(app, pilot, "3 plans began to wait for approval. 4 shows what needs a person.")
         assert rung == [1, 1]
         stage.clock.wall_ms += MINUTE
         await pilot.pause(1.3)

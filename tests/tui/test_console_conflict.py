@@ -125,7 +125,7 @@ async def test_the_typed_text_can_be_taken_along(stage: Stage) -> None:
     async with stage.app() as (app, pilot):
         await overtaken(stage, app, pilot)
         await pilot.press("y")
-        await told(app, pilot, "Your text went to the terminal's clipboard")
+        await told(app, pilot, "Your text: sent to the terminal by OSC 52")
         assert app.clipboard == "mine"
         await home(app, pilot)
 

@@ -279,7 +279,7 @@ async def test_without_a_queue_the_room_says_what_to_run_next_and_shows_it_when_
         await until(pilot, lambda: "phelix queue init NAME" in page(app, "preview"), "what to run")
         assert not (stage.data_dir / "queue.db").exists()
         await pilot.press("y")
-        await told(app, pilot, "clipboard")
+        await told(app, pilot, "OSC 52")
         assert app.clipboard == "phelix queue init NAME"
         Queue(stage).plan()
         await until(pilot, lambda: issues_of(app).row_count == 13, "the queue appears", 2)

@@ -14,6 +14,7 @@ from phelix_core.commands.registry import CATALOGUE, Effect, load_command
 from phelix_core.commands.run import run
 from phelix_core.strictjson import dumps
 from phelix_tui.app import ConsoleApp
+from phelix_tui.screens.copying import CopyMenu
 from phelix_tui.screens.help import HelpScreen
 from phelix_tui.screens.menu import ActionMenu
 from phelix_tui.screens.session import SessionRoom
@@ -245,7 +246,9 @@ async def test_the_palette_opens_by_both_keys_and_acts_through_the_same_menu(sta
 async def test_the_id_is_copied_whole_and_the_way_is_named(stage: Stage) -> None:
     async with stage.app() as (app, pilot):
         await pilot.press("y")
-        assert app.clipboard == fleet_of(app).cursor_id
+        await opened(pilot, CopyMenu)
+        await pilot.press("y")
+        await until(pilot, lambda: app.clipboard == fleet_of(app).cursor_id, "it is copied")
         await told(app, pilot, "OSC 52")
 
 

@@ -28,7 +28,7 @@ def test_what_begins_to_wait_rings_once_and_what_a_command_prints_is_text(tmp_pa
         assert bells(terminal) == 0
         created = phelix("plan", "create", "deploy", "shop", "--to", "1.4.0", "--json")
         plan_id = created.result["plan_id"]
-        terminal.wait_for("A plan waits for approval: deploy shop 1.4.0", 10)
+        terminal.wait_for("deploy shop 1.4.0 began to wait for approval", 10)
         terminal.wait_quiet(0.5, 10)
         assert bells(terminal) == 1
         terminal.send("5")
