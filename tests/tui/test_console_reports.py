@@ -1,6 +1,6 @@
 """Public reports, as far as no other module holds them, and for each a naive version that fails.
 
-`test_public_reports.py` says which tests answer which report.
+`test_twenty_reports.py` says which tests answer which report.
 """
 
 import asyncio
