@@ -46,6 +46,12 @@ class PhelixError(Exception):
         super().__init__(self.message)
 
 
+def kinds() -> list[type[PhelixError]]:
+    """The class of each code, in the order of the codes."""
+    found = [kind for kind in PhelixError.__subclasses__() if kind.__module__ == __name__]
+    return sorted(found, key=lambda kind: kind.code)
+
+
 class AlreadyExists(PhelixError):
     """A record with this id exists already."""
 

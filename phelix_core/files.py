@@ -71,6 +71,15 @@ def _read_all(descriptor: int, size: int, limit: int) -> bytes:
     return data
 
 
+Stamp = tuple[int, int, int]
+"""A file's mtime in nanoseconds, size and inode."""
+
+
+def stamp_of(found: os.stat_result) -> Stamp:
+    """What tells a file from what it was."""
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
 class Folder:
     """One folder of records, opened for each operation so that a replaced folder is never written blindly."""
 
@@ -107,14 +116,14 @@ class Folder:
         except OSError as error:
             raise FilesystemError(f"Cannot list the folder: {why(error)}.", details={"path": self.path}) from None
 
-    def stamps(self) -> Iterator[tuple[str, tuple[int, int, int]]]:
+    def stamps(self) -> Iterator[tuple[str, Stamp]]:
         """Names with mtime in nanoseconds, size and inode; an absent folder has none."""
         try:
             with os.scandir(self.path) as entries:
                 for entry in entries:
                     with suppress(FileNotFoundError):
                         found = entry.stat(follow_symlinks=False)
-                        yield entry.name, (found.st_mtime_ns, found.st_size, found.st_ino)
+                        yield entry.name, stamp_of(found)
         except FileNotFoundError:
             return
         except OSError as error:

@@ -21,7 +21,7 @@ from phelix_core.commands.run import run
 from phelix_core.commands.session import ShownSession
 from phelix_core.commands.session_listing import SessionList
 from phelix_core.errors import NotFound, PhelixError, SessionCorrupt
-from phelix_core.sessions.listing import Stamp
+from phelix_core.files import Stamp
 from phelix_core.sessions.model import ACTIVE, RECORD_NAME
 from phelix_core.sessions.summary import summarise
 from phelix_core.views.rows import BadRecord, Found

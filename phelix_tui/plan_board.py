@@ -9,8 +9,8 @@ from copy import copy
 from types import MappingProxyType
 from typing import Final
 
-from phelix_core.arc.board import ArcBoard, BoardPolicy, Seen
-from phelix_core.arc.standing import WAITING, Standing
+from phelix_core.arc.board import ArcBoard, Seen
+from phelix_core.arc.standing import ABSENT, WAITING, PolicyTold, Standing
 from phelix_core.text import SafeStr
 from phelix_core.views.arc.attention import arc_causes
 from phelix_core.views.arc.rows import (
@@ -28,7 +28,7 @@ from phelix_tui.sorting import OWN, Order
 from phelix_tui.widgets.pages import cell
 from phelix_tui.widgets.rowlist import Cell
 
-_NOTHING = ArcBoard(plans=(), operations=(), bad=(), policy=BoardPolicy())
+_NOTHING = ArcBoard(plans=(), operations=(), bad=(), policy=PolicyTold(state=ABSENT))
 
 _SAID: Final[Mapping[str, Callable[[PlanRow], str]]] = MappingProxyType(
     {

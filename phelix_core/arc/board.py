@@ -1,12 +1,8 @@
 """The arc as a live view keeps it: plans with where they stand, operations of their own, and files that are none."""
 
-from typing import Final
-
 from phelix_core.arc.operations import Operation
-from phelix_core.arc.standing import Standing
+from phelix_core.arc.standing import PolicyTold, Standing
 from phelix_core.frozen import frozen
-
-ABSENT: Final = "absent"
 
 
 @frozen
@@ -36,20 +32,11 @@ Seen = Standing | BoardOperation | BadFile
 
 
 @frozen
-class BoardPolicy:
-    """The policy in force: `state` is absent, its mode, or the code of what is wrong with it."""
-
-    state: str = ABSENT
-    rules: int = 0
-    reason: str | None = None
-
-
-@frozen
 class ArcBoard:
     """What there was at one look; `left_out` counts the older plans that have ended and are not here."""
 
     plans: tuple[Standing, ...]
     operations: tuple[BoardOperation, ...]
     bad: tuple[BadFile, ...]
-    policy: BoardPolicy
+    policy: PolicyTold
     left_out: int = 0

@@ -38,19 +38,15 @@ class Health:
     duration_ms: int
 
 
-def _never() -> bool:
-    return False
-
-
 def check_health(
     check: HealthCheck | None,
     *,
     folder: str,
     environ: Mapping[str, str],
     clock: Clock,
-    cancelled: Callable[[], bool] = _never,
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> Health:
-    """Look once; `folder` is the application's, `environ` all that a command sees."""
+    """Look once; `folder` is the application's; of `environ` a command sees what it names."""
     at_ms, began = clock.now_ms(), clock.monotonic()
     if check is None:
         source, (status, detail) = "none", (UNKNOWN, "the application declares no health check")
@@ -82,7 +78,7 @@ def _by_command(
         Execution(
             argv=declared.command,
             folder=f"{folder}/{declared.folder}",
-            environ=environ,
+            environ=declared.seen_of(environ),
             time_limit_s=declared.time_limit_seconds,
             log_path=None,
             lock_fd=None,

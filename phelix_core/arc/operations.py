@@ -173,7 +173,7 @@ def with_child(operation: Operation, child: ProcessIdentity, at_ms: int) -> Oper
 
 
 def cancel_asked(operation: Operation, at_ms: int, via: str) -> Operation:
-    """The operation whose end was asked for; who carries it out records `cancelled` unless it succeeds after all."""
+    """The operation whose end was asked for: whoever carries it out records `cancelled`, however the command ends."""
     if operation.is_finished:
         raise _refused(operation, CANCELLED)
     asked = operation.cancel or CancelAsked(at_ms=at_ms, via=via)

@@ -4,7 +4,8 @@ Both are created once; operations are changed under their lock. Reading changes 
 is an error with its code, never a guess, and hides no other. This much is all that a session's references need.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Final, TypeVar
 
 from phelix_core.arc.model import MAX_PLAN_BYTES, PLAN_NAME, Plan, decode_plan, encode_plan
@@ -42,6 +43,7 @@ class ArcRecords:
         self._clock = clock
         self._plans = Folder(f"{data_dir}/plans", clock)
         self._operations = Folder(f"{data_dir}/ops", clock)
+        self._locks = Folder(f"{data_dir}/ops/locks", clock)
 
     def plan(self, plan_id: str) -> Plan:
         """Load and verify a plan; raises `NotFound` or a `PLAN_…` error."""
@@ -118,6 +120,12 @@ class ArcRecords:
         again = self.operation(operation.id)
         return again, self.status_of(again)
 
+    def all_told(self, operations: Iterable[Operation]) -> Iterator[tuple[Operation, str]]:
+        """Each of them as `told`; one that was withdrawn meanwhile is left out."""
+        for operation in operations:
+            with suppress(NotFound):
+                yield self.told(operation)
+
     def _still_applies(self, operation: Operation, applier: ProcessIdentity, boot: str) -> bool | None:
         """Whether its applier lives and is still at it: whoever applies holds the application's lock open all the time.
 
@@ -141,7 +149,7 @@ class ArcRecords:
 
     def lock_of(self, application: str) -> str:
         """The path of the lock that whoever applies holds, and its command after it."""
-        return f"{self._operations.path}/locks/{application}.lock"
+        return f"{self._locks.path}/{lock_name(application)}"
 
     def correlated(self, wanted: frozenset[str]) -> Mapping[str, Operation]:
         """For each wanted deployment the newest operation that names it, in one pass; unreadable ones are skipped."""
@@ -150,6 +158,11 @@ class ArcRecords:
             for operation in reversed(self.operations()[0])
             if operation.deployment_id in wanted
         }
+
+
+def lock_name(application: str) -> str:
+    """What the lock of an application is called."""
+    return f"{application}.lock"
 
 
 def file_of(form: Check, name: str) -> str:

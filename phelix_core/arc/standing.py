@@ -74,6 +74,26 @@ class Standing:
 FiledApproval = Approval | ApprovalInvalid | AuthzUnavailable | None
 FiledPolicy = Policy | AuthzInvalid | AuthzUnavailable | None
 
+ABSENT: Final = "absent"
+
+
+@frozen
+class PolicyTold:
+    """The policy in force: `state` is absent, its mode, or the code of what is wrong with it."""
+
+    state: str
+    rules: int = 0
+    reason: str | None = None
+
+
+def policy_told(policy: FiledPolicy) -> PolicyTold:
+    """The policy in force, in a few words."""
+    if policy is None:
+        return PolicyTold(state=ABSENT)
+    if isinstance(policy, PhelixError):
+        return PolicyTold(state=policy.code, reason=policy.message)
+    return PolicyTold(state=policy.mode, rules=len(policy.rules))
+
 
 def standing_of(
     plan: Plan,

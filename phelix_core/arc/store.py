@@ -30,7 +30,7 @@ from phelix_core.arc.approvals import (
 from phelix_core.arc.model import PLAN_NAME
 from phelix_core.arc.operations import INDETERMINATE, OPERATION_NAME, Operation
 from phelix_core.arc.policies import MAX_POLICY_BYTES, Policy, decode_policy
-from phelix_core.arc.records import ArcRecords, Unreadable, all_in, file_of
+from phelix_core.arc.records import ArcRecords, Unreadable, all_in, file_of, lock_name
 from phelix_core.checks import CheckFailed
 from phelix_core.clock import Clock
 from phelix_core.errors import (
@@ -44,7 +44,7 @@ from phelix_core.errors import (
     NotFound,
     PhelixError,
 )
-from phelix_core.files import Folder, UnreadableFile
+from phelix_core.files import Folder, Stamp, UnreadableFile, stamp_of
 from phelix_core.processes import holders_of
 
 _POLICY: Final = "policy.json"
@@ -54,16 +54,12 @@ _LEFTOVER_AGE_S: Final = 3_600
 LOG_TAIL_BYTES: Final = 256 << 10
 _MAX_LOG_BYTES: Final = 2 * MAX_DECISIONS * MAX_DECISION_BYTES
 
-Stamp = tuple[int, int, int]
-"""A file's mtime in nanoseconds, size and inode."""
-
 
 class ArcStore(ArcRecords):
     """Plans, operations, approvals, policy, decisions and applications in one data directory."""
 
     def __init__(self, data_dir: str, clock: Clock) -> None:
         super().__init__(data_dir, clock)
-        self._locks = Folder(f"{data_dir}/ops/locks", clock)
         self._authz = Folder(f"{data_dir}/authz", clock)
         self._approvals = Folder(f"{data_dir}/authz/approvals", clock)
         self._apps = Folder(f"{data_dir}/apps", clock)
@@ -240,7 +236,7 @@ class ArcStore(ArcRecords):
 
         Whoever lets go of it closes it, and never unlocks it: a command that inherited it holds on.
         """
-        descriptor = self._locks.try_lock(f"{APPLICATION_NAME.apply(name)}.lock")
+        descriptor = self._locks.try_lock(lock_name(APPLICATION_NAME.apply(name)))
         if descriptor is not None:
             return descriptor
         raise _locked(name, self._holder(name), holders_of(self.lock_of(name)))
@@ -298,7 +294,7 @@ def _stamp_of(path: str) -> Stamp | None:
         found = os.lstat(path)
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return stamp_of(found)
 
 
 def _locked(name: str, holder: Operation | None, pids: list[int]) -> DeployLocked:

@@ -5,10 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
 from phelix_core.arc.approvals import Approval
+from phelix_core.arc.standing import ABSENT, PolicyTold
 from phelix_core.cli.page import Page
 from phelix_core.clock import SystemClock
 from phelix_core.commands.arc.answers import OperationList, PlanList, RulingTold, ShownOperation, ShownPlan
-from phelix_core.commands.arc.authorizing import ApprovalList, Checked, PolicyTold, Revoked
+from phelix_core.commands.arc.authorizing import ApprovalList, Checked, Revoked
 from phelix_core.commands.arc.context import Situation
 from phelix_core.commands.arc.endings import Applied
 from phelix_core.frozen import members_of
@@ -173,7 +174,7 @@ def _checked(page: Page, told: Checked) -> None:
 
 
 def _policy(page: Page, policy: PolicyTold) -> None:
-    if policy.state == "absent":
+    if policy.state == ABSENT:
         _field(page, "policy", "none: the command line may execute, and nobody else")
     elif policy.reason is not None:
         _field(page, "policy", (shown(policy.state), "fail"), shown(f"  {policy.reason}"))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from phelix_core.arc.operations import INDETERMINATE
-from phelix_core.commands.arc.authorizing import ABSENT, policy_told
+from phelix_core.arc.standing import ABSENT, policy_told
 from phelix_core.commands.arc.reading import ArcReading
 from phelix_core.commands.doctor import FAIL, OK, WARN, Finding
 from phelix_core.commands.environment import Environment
@@ -43,7 +43,7 @@ def _operations(reading: ArcReading) -> Finding:
             detail=f"{len(found)} read well, {len(bad)} do not: {_named(bad)}",
             hint="Their plans are not executed again while they stand there.",
         )
-    lost = [one.id for one in found if not one.is_finished and reading.store.status_of(one) == INDETERMINATE]
+    lost = [one.id for one in found if reading.shown(one).status == INDETERMINATE]
     if lost:
         return Finding(
             check="operations",
@@ -63,7 +63,7 @@ def _applications(reading: ArcReading) -> Finding:
 
 
 def _policy(reading: ArcReading) -> Finding:
-    told = policy_told(reading)
+    told = policy_told(reading.policy)
     if told.state == ABSENT:
         return Finding(check="policy", state=OK, detail="none: the command line may execute plans, and nobody else")
     if told.reason is not None:

@@ -6,7 +6,7 @@ Record (actor); architecture page, one declaration.
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from phelix_core.checks import Surface
 from phelix_core.clock import Clock, SystemClock
@@ -25,7 +25,11 @@ if TYPE_CHECKING:
     from phelix_core.sessions.references import ReferenceSource
 
 
-def _never() -> bool:
+_Kept = TypeVar("_Kept")
+
+
+def never() -> bool:
+    """What is asked for, and does not happen."""
     return False
 
 
@@ -42,31 +46,35 @@ class Environment:
     kept: dict[str, Any] | None = None
     delivers: bool = False
     """Whether the process lives long enough to hand the memory what waits for it."""
-    interrupted: Callable[[], bool] = _never
+    interrupted: Callable[[], bool] = never
     """Whether this process was told to end: what it executes is then ended, and recorded as cancelled."""
     narrate: Callable[[str], None] | None = None
     """Who is told each line of what is executed, while it is."""
+
+    def once(self, name: str, make: Callable[[], _Kept]) -> _Kept:
+        """What this environment keeps under a name, made at the first question."""
+        kept = {} if self.kept is None else self.kept
+        if name not in kept:
+            kept[name] = make()
+        return kept[name]
 
     @property
     def queue(self) -> "SqliteQueue":
         """The queue: one connection a process, opened at the first question."""
         from phelix_core.queue.sqlite import SqliteQueue  # noqa: PLC0415 - see `arc`
 
-        kept = {} if self.kept is None else self.kept
-        if "queue" not in kept:
+        def opened() -> SqliteQueue:
             path = self.settings.queue or f"{self.settings.data_dir}/{QUEUE_FILE}"
-            kept["queue"] = SqliteQueue(path, self.clock, own_folder=os.path.dirname(path) == self.settings.data_dir)
-        return kept["queue"]
+            return SqliteQueue(path, self.clock, own_folder=os.path.dirname(path) == self.settings.data_dir)
+
+        return self.once("queue", opened)
 
     @property
     def memory(self) -> "Memory":
         """The memory that is configured, within its deadline; made at the first question."""
         from phelix_core.memory.opening import open_memory  # noqa: PLC0415 - see `arc`
 
-        kept = {} if self.kept is None else self.kept
-        if "memory" not in kept:
-            kept["memory"] = open_memory(self.settings)
-        return kept["memory"]
+        return self.once("memory", lambda: open_memory(self.settings))
 
     @property
     def arc(self) -> "ArcStore":
@@ -114,7 +122,7 @@ def open_environment(
     mint: Callable[[], str] = random_hex,
     progress: Progress | None = None,
     delivers: bool = False,
-    interrupted: Callable[[], bool] = _never,
+    interrupted: Callable[[], bool] = never,
     narrate: Callable[[str], None] | None = None,
 ) -> Environment:
     """Wire the stores of one data directory; touches no file."""

@@ -12,11 +12,12 @@ from phelix_core.commands.environment import Environment
 from phelix_core.commands.filtering import parsed, told
 from phelix_core.commands.registry import Effect, command
 from phelix_core.errors import InvalidArgument, NotFound, PhelixError
+from phelix_core.files import Stamp
 from phelix_core.frozen import frozen
 from phelix_core.redaction import free_text
 from phelix_core.saved_views.model import VIEW_NAME, WHERE_CAP
 from phelix_core.sessions import model
-from phelix_core.sessions.listing import PLACE, Row, Stamp, Value, Wanted, summary_of
+from phelix_core.sessions.listing import PLACE, Row, Value, Wanted, summary_of
 from phelix_core.sessions.references import MISSING, PRESENT, UNAVAILABLE, UNKNOWN
 from phelix_core.sessions.summary import SessionSummary
 

@@ -8,7 +8,7 @@ MCP; reference page on the lifecycle's runtime, sections 2.7 and 9.
 
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final, cast
 
 from phelix_core import VERSION
@@ -17,7 +17,7 @@ from phelix_core.commands.environment import Environment, open_environment
 from phelix_core.commands.programs import ServeLifecycle
 from phelix_core.commands.registry import Effect, load_command
 from phelix_core.commands.run import run
-from phelix_core.errors import PhelixError
+from phelix_core.errors import PhelixError, kinds
 from phelix_core.frozen import frozen
 from phelix_core.lifecycle import inputs
 from phelix_core.lifecycle.actions import ACTIONS, BEGINS, Action
@@ -263,13 +263,8 @@ def capabilities() -> dict[str, Any]:
             name: {"command": f"phelix {action.command}", "writes": load_command(action.command).effect is Effect.WRITE}
             for name, action in ACTIONS.items()
         },
-        "codes": {kind.code: kind.retryable for kind in _kinds()},
+        "codes": {kind.code: kind.retryable for kind in kinds()},
     }
-
-
-def _kinds() -> Sequence[type[PhelixError]]:
-    found = [kind for kind in PhelixError.__subclasses__() if kind.__module__ == PhelixError.__module__]
-    return sorted(found, key=lambda kind: kind.code)
 
 
 def _told(word: str, way: _Way) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from phelix_core.checks import Surface
-from phelix_core.commands.environment import open_environment
+from phelix_core.commands.environment import never, open_environment
 from phelix_core.commands.programs import ServeSessions
 from phelix_core.mcp.serving import serve
 from phelix_core.mcp.tools import Tool, command_tool
@@ -38,12 +38,8 @@ _LINKED: Final = {
 }
 
 
-def _never() -> bool:
-    return False
-
-
 def tools(
-    settings: Settings, interrupted: Callable[[], bool] = _never, hurried: Callable[[], bool] = _never
+    settings: Settings, interrupted: Callable[[], bool] = never, hurried: Callable[[], bool] = never
 ) -> list[Tool]:
     """All thirteen tools over one data directory.
 
@@ -53,7 +49,7 @@ def tools(
 
 
 def arc_tools(
-    settings: Settings, interrupted: Callable[[], bool] = _never, hurried: Callable[[], bool] = _never
+    settings: Settings, interrupted: Callable[[], bool] = never, hurried: Callable[[], bool] = never
 ) -> list[Tool]:
     """The tools about plans, operations and applications: one of them executes."""
     writes = open_environment(settings, Surface.MCP, interrupted=interrupted)

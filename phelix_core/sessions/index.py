@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from phelix_core.clock import Clock
 from phelix_core.errors import NotFound, PhelixError, StoreBusy
+from phelix_core.files import Stamp, stamp_of
 from phelix_core.sessions.listing import (
     COLUMNS,
     INDEX_FILE,
@@ -26,7 +27,6 @@ from phelix_core.sessions.listing import (
     Listed,
     Progress,
     Row,
-    Stamp,
     Value,
     Wanted,
 )
@@ -256,7 +256,7 @@ class SessionIndex:
                     match = RECORD_NAME.fullmatch(entry.name)
                     if match is None:
                         continue
-                    stamp = _stamp_of(entry.stat(follow_symlinks=False))
+                    stamp = stamp_of(entry.stat(follow_symlinks=False))
                     if known.pop(match[1], None) != stamp:
                         differing.append((match[1], stamp))
         except FileNotFoundError:
@@ -276,7 +276,7 @@ class SessionIndex:
     def _read_again(self, database: Database, session_ids: Iterable[str]) -> None:
         for session_id in session_ids:
             try:
-                stamp = _stamp_of(os.lstat(f"{self._folder}/{record_name(session_id)}"))
+                stamp = stamp_of(os.lstat(f"{self._folder}/{record_name(session_id)}"))
             except FileNotFoundError:
                 database.ask("DELETE FROM rows WHERE id = ?", (session_id,))
             else:
@@ -318,7 +318,7 @@ class SessionIndex:
 
     def _matches(self, session_id: str, stamp: tuple[Any, ...]) -> bool:
         try:
-            return _stamp_of(os.lstat(f"{self._folder}/{record_name(session_id)}")) == stamp
+            return stamp_of(os.lstat(f"{self._folder}/{record_name(session_id)}")) == stamp
         except OSError:
             return False
 
@@ -326,10 +326,6 @@ class SessionIndex:
 def _id_of(name: str) -> str | None:
     match = RECORD_NAME.fullmatch(name)
     return match[1] if match else None
-
-
-def _stamp_of(found: os.stat_result) -> Stamp:
-    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _make_private(folder: str) -> None:

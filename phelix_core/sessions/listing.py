@@ -17,9 +17,6 @@ Row = tuple[Any, ...]
 Progress = Callable[[int, int], None]
 """Told how many records were read so far, of how many."""
 
-Stamp = tuple[int, int, int]
-"""A file's mtime in nanoseconds, its size in bytes, its inode."""
-
 INDEX_FILE: Final = "sessions.sqlite3"
 NOTES_FILE: Final = "sessions.touched"
 """Where writers note which records they touched, in the cache folder."""

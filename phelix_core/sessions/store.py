@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 
 from phelix_core.clock import Clock
 from phelix_core.errors import NotFound, PhelixError, SessionCorrupt
-from phelix_core.files import Folder, UnreadableFile
-from phelix_core.sessions.listing import INDEX_FILE, NOTES_FILE, Listed, Progress, Stamp, Wanted
+from phelix_core.files import Folder, Stamp, UnreadableFile
+from phelix_core.sessions.listing import INDEX_FILE, NOTES_FILE, Listed, Progress, Wanted
 from phelix_core.sessions.model import RECORD_NAME, Session, decode, encode, lock_name, record_name
 from phelix_core.touched import Touched
 

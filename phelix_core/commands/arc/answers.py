@@ -8,8 +8,8 @@ from phelix_core.arc.applicability import Applicability
 from phelix_core.arc.authorization import Ruling
 from phelix_core.arc.model import Action, Actor, Correlation
 from phelix_core.arc.operations import SUCCEEDED, Operation
+from phelix_core.arc.records import Unreadable
 from phelix_core.arc.standing import ApprovalStanding, Standing
-from phelix_core.commands.arc.fields import UnreadableRecord
 from phelix_core.frozen import frozen
 from phelix_core.strictjson import plain
 
@@ -49,7 +49,7 @@ class OperationList:
     operations: tuple[ShownOperation, ...]
     count: int
     truncated: bool
-    unreadable: tuple[UnreadableRecord, ...]
+    unreadable: tuple[Unreadable, ...]
 
 
 @frozen
@@ -95,7 +95,7 @@ class PlanList:
     plans: tuple[PlanSummary, ...]
     count: int
     truncated: bool
-    unreadable: tuple[UnreadableRecord, ...]
+    unreadable: tuple[Unreadable, ...]
 
 
 @frozen

@@ -12,11 +12,10 @@ import threading
 import time
 from typing import Any, Final, cast
 
-from phelix_core import errors
 from phelix_core.arc.operations import PENDING, operation_id_of
-from phelix_core.commands.arc.endings import Applied
+from phelix_core.commands.arc.endings import Applied, applied
 from phelix_core.commands.environment import Environment
-from phelix_core.errors import OutcomeUnknown, PhelixError, Unavailable
+from phelix_core.errors import Interrupted, OutcomeUnknown, PhelixError, Unavailable, kinds
 from phelix_core.files import why
 
 _PATIENCE_S: Final = 30.0
@@ -71,17 +70,7 @@ def _running(env: Environment, plan_id: str, applier: int) -> Applied | None:
         return None
     if operation.status == PENDING or operation.is_finished or operation.pid != applier:
         return None
-    return Applied(
-        plan_id=plan_id,
-        plan_hash=operation.plan_hash or "",
-        operation_id=operation.id,
-        deployment_id=operation.deployment_id,
-        application=operation.app or "",
-        action=operation.kind,
-        status=operation.status,
-        already_applied=False,
-        result=None,
-    )
+    return applied(operation, already=False)
 
 
 def _told(answer: bytes) -> Applied:
@@ -93,10 +82,8 @@ def _told(answer: bytes) -> Applied:
     if "result" in envelope:
         return Applied(**envelope["result"])
     told = envelope["error"]
-    kinds = {
-        kind.code: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, PhelixError)
-    }
-    raise kinds.get(told["code"], PhelixError)(
+    known = {(kind.code, kind.exit_code): kind for kind in (*kinds(), Interrupted)}
+    raise known.get((told["code"], told["exit_code"]), PhelixError)(
         told["message"],
         hint=told.get("hint"),
         details=told.get("details"),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from phelix_core.arc.applicability import VERSION_INPUT, Facts, applicability_of, facts_of, require_applicable
 from phelix_core.arc.applications import Application
 from phelix_core.arc.authorization import Ruling, authorize, decision_of, require_allowed
-from phelix_core.arc.model import Actor, Plan
+from phelix_core.arc.model import Plan
 from phelix_core.arc.operations import (
     Operation,
     begun,
@@ -28,7 +28,7 @@ from phelix_core.arc.operations import (
 from phelix_core.checks import MAX_INTEGER, Surface
 from phelix_core.commands.arc.endings import Applied, answer_of, answer_of_foreign, require_over, with_outcome
 from phelix_core.commands.arc.fields import PlanId
-from phelix_core.commands.arc.reading import ArcReading
+from phelix_core.commands.arc.reading import ArcReading, asker_of
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.registry import Effect, command
 from phelix_core.errors import (
@@ -94,11 +94,7 @@ class Applying:
         self._request = request
         self._env = env
         self._arc = env.arc
-
-    @property
-    def _asker(self) -> Actor:
-        asker = self._env.actor
-        return Actor(type=asker.type, id=asker.id, authenticated=asker.authenticated)
+        self._asker = asker_of(env)
 
     def _look(self) -> Passage | Applied:
         """Go through the gates as far as looking goes; a plan that was executed answers for itself."""
@@ -362,12 +358,11 @@ class Applying:
             return operation
         from phelix_core.arc.health import check_health  # noqa: PLC0415 - after a success only
 
-        application, check = passage.application, passage.application.health
-        environ = {} if check is None or check.command is None else check.command.seen_of(os.environ)
+        application = passage.application
         health = check_health(
-            check,
+            application.health,
             folder=self._arc.folder_of(application.name),
-            environ=environ,
+            environ=os.environ,
             clock=self._env.clock,
             cancelled=self._env.interrupted,
         )

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 from phelix_core.arc.applicability import require_applicable
 from phelix_core.arc.approvals import Approval, Decision, new_approval
 from phelix_core.arc.authorization import authorize
-from phelix_core.arc.model import Actor, Plan
-from phelix_core.arc.standing import NONE, ApprovalStanding, Standing
+from phelix_core.arc.model import CREATED, Actor, Plan
+from phelix_core.arc.records import Unreadable
+from phelix_core.arc.standing import NONE, ApprovalStanding, PolicyTold, Standing, policy_told
 from phelix_core.checks import Help, full_match
 from phelix_core.commands.arc.answers import RulingTold, ruling_told
-from phelix_core.commands.arc.fields import NOT_OVER_MCP, Limit, PlanId, UnreadableRecord, limit_for
-from phelix_core.commands.arc.reading import ArcReading
+from phelix_core.commands.arc.fields import NOT_OVER_MCP, Limit, PlanId, limit_for
+from phelix_core.commands.arc.reading import ArcReading, asker_of
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.registry import Effect, command
 from phelix_core.errors import AlreadyExists, InvalidArgument, NotFound, PhelixError, PlanHashMismatch
@@ -24,7 +25,6 @@ from phelix_core.strictjson import plain
 if TYPE_CHECKING:  # a plain write starts without the means to describe itself
     from phelix_core.commands.preview import WritePlan
 
-ABSENT: Final = "absent"
 _HASH: Final = full_match("sha256:[0-9a-f]{64}", "a plan's hash: sha256: and 64 lowercase hex digits")
 
 
@@ -58,15 +58,6 @@ class ListApprovals:
 
 
 @frozen
-class PolicyTold:
-    """The policy in force: `state` is absent, its mode, or the code of what is wrong with it."""
-
-    state: str
-    rules: int = 0
-    reason: str | None = None
-
-
-@frozen
 class Checked:
     """What `plan apply` would be told from here, the authorization alone; `rulings` say it for each kind of asker."""
 
@@ -90,7 +81,7 @@ class ApprovalList:
     approvals: tuple[Approval, ...]
     count: int
     truncated: bool
-    unreadable: tuple[UnreadableRecord, ...]
+    unreadable: tuple[Unreadable, ...]
     policy: PolicyTold
     decisions: tuple[Decision, ...]
     unreadable_decisions: int
@@ -133,7 +124,7 @@ def check_plan(request: CheckPlan, env: Environment) -> Checked:
     """Evaluate the policy for whoever asks here."""
     reading = ArcReading(env)
     plan = reading.store.plan(request.plan_id)
-    asker = Actor(type=env.actor.type, id=env.actor.id, authenticated=env.actor.authenticated)
+    asker = asker_of(env)
     ruling = authorize(reading.policy, asker, plan, reading.approval(plan.plan_id))
     standing = reading.standing(plan)
     return Checked(
@@ -162,21 +153,11 @@ def list_approvals(request: ListApprovals, env: Environment) -> ApprovalList:
         approvals=tuple(approvals[:limit]),
         count=len(approvals[:limit]),
         truncated=len(approvals[:limit]) < len(approvals),
-        unreadable=tuple(UnreadableRecord(file=one.file, code=one.code) for one in unreadable),
-        policy=policy_told(reading),
+        unreadable=tuple(unreadable),
+        policy=policy_told(reading.policy),
         decisions=tuple(decisions[:limit]),
         unreadable_decisions=bad,
     )
-
-
-def policy_told(reading: ArcReading) -> PolicyTold:
-    """The policy in force, in a few words."""
-    policy = reading.policy
-    if policy is None:
-        return PolicyTold(state=ABSENT)
-    if isinstance(policy, PhelixError):
-        return PolicyTold(state=policy.code, reason=policy.message)
-    return PolicyTold(state=policy.mode, rules=len(policy.rules))
 
 
 class Approving:
@@ -192,7 +173,7 @@ class Approving:
         plan = reading.store.plan(self._request.plan_id)
         _require_hash(plan, self._request.expect_hash)
         standing = reading.standing(plan)
-        if standing.operation_status is not None or standing.status != "created":
+        if standing.operation_status is not None or standing.status != CREATED:
             raise InvalidArgument(
                 f"The plan {plan.plan_id} has been executed: its operation is {standing.state}. Nothing was approved.",
                 hint="Make a new plan.",
@@ -208,11 +189,9 @@ class Approving:
         return plan, standing
 
     def _approval(self, plan: Plan, approval_id: str) -> Approval:
-        actor = self._env.actor
-        approver = Actor(type=actor.type, id=actor.id, authenticated=actor.authenticated)
         return new_approval(
             plan,
-            approver,
+            asker_of(self._env),
             approval_id=approval_id,
             at_ms=self._env.clock.now_ms(),
             provenance=self._env.surface.value,

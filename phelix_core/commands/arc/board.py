@@ -12,19 +12,20 @@ from contextlib import suppress
 from threading import RLock
 from typing import Annotated, Any, Final, TypeVar
 
-from phelix_core.arc.board import ABSENT, ArcBoard, BadFile, BoardOperation, BoardPolicy
-from phelix_core.arc.model import CREATED, Plan
-from phelix_core.arc.operations import INDETERMINATE, Operation, operation_id_of
-from phelix_core.arc.standing import Standing
-from phelix_core.arc.store import ArcStore, Stamp
+from phelix_core.arc.board import ArcBoard, BadFile, BoardOperation
+from phelix_core.arc.model import CREATED, PLAN_NAME, Plan
+from phelix_core.arc.operations import INDETERMINATE, OPERATION_NAME, Operation, operation_id_of
+from phelix_core.arc.standing import Standing, policy_told
+from phelix_core.arc.store import ArcStore
 from phelix_core.checks import NATURAL, Help, Surface, at_least
 from phelix_core.commands.arc.fields import OperationId
 from phelix_core.commands.arc.reading import ArcReading
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.registry import Effect, command
-from phelix_core.errors import NotFound, PhelixError
+from phelix_core.errors import NotFound
+from phelix_core.files import Stamp
 from phelix_core.frozen import changed, frozen
-from phelix_core.sessions.model import DEPLOYMENT_ID, OPERATION_ID, PLAN_ID
+from phelix_core.sessions.model import DEPLOYMENT_ID
 
 MOST_ENDED: Final = 50
 """Plans that have ended and are listed, the newest."""
@@ -42,8 +43,8 @@ _Record = TypeVar("_Record")
 class ShowArcBoard:
     """Answer what a live view keeps and compares; a program asks `plan list` and `operation list`."""
 
-    plan: Annotated[str | None, PLAN_ID, Help("Only this plan, however old")] = None
-    operation: Annotated[str | None, OPERATION_ID, Help("Only the plan of this operation, or the operation")] = None
+    plan: Annotated[str | None, PLAN_NAME, Help("Only this plan, however old")] = None
+    operation: Annotated[str | None, OPERATION_NAME, Help("Only the plan of this operation, or the operation")] = None
     deployment: Annotated[str | None, DEPLOYMENT_ID, Help("Only the plan that led to this deployment")] = None
 
 
@@ -90,10 +91,7 @@ def read_log(request: ReadLog, env: Environment) -> LogPart:
 
 
 def _watched(env: Environment) -> "_Watched":
-    kept = {} if env.kept is None else env.kept
-    if _KEPT not in kept:
-        kept[_KEPT] = _Watched(_Remembering(env.settings.data_dir, env.clock))
-    return kept[_KEPT]
+    return env.once(_KEPT, lambda: _Watched(_Remembering(env.settings.data_dir, env.clock)))
 
 
 def _of_operation(watched: "_Watched", env: Environment, operation: Operation) -> ArcBoard:
@@ -101,16 +99,12 @@ def _of_operation(watched: "_Watched", env: Environment, operation: Operation) -
     if operation.plan_id is not None:
         with suppress(NotFound):
             return watched.about(env, watched.store(env).plan(operation.plan_id))
-    alone = tuple(_told([operation], watched.store(env)))
-    return ArcBoard(plans=(), operations=alone, bad=(), policy=_policy_of(watched.reading(env)))
+    alone = _told([operation], watched.store(env))
+    return ArcBoard(plans=(), operations=alone, bad=(), policy=policy_told(watched.reading(env).policy))
 
 
-def _told(operations: Iterable[Operation], store: ArcStore) -> Iterator[BoardOperation]:
-    """Operations with the status to tell; one that was withdrawn meanwhile is left out."""
-    for one in operations:
-        with suppress(NotFound):
-            operation, status = store.told(one)
-            yield BoardOperation(operation=operation, status=status)
+def _told(operations: Iterable[Operation], store: ArcStore) -> tuple[BoardOperation, ...]:
+    return tuple(BoardOperation(operation=one, status=status) for one, status in store.all_told(operations))
 
 
 class _Remembering(ArcStore):
@@ -196,7 +190,7 @@ class _Watched:
     def about(self, env: Environment, plan: Plan) -> ArcBoard:
         """One plan alone."""
         reading = self.reading(env)
-        return ArcBoard(plans=(reading.standing(plan),), operations=(), bad=(), policy=_policy_of(reading))
+        return ArcBoard(plans=(reading.standing(plan),), operations=(), bad=(), policy=policy_told(reading.policy))
 
     def board(self, env: Environment) -> ArcBoard:
         """Everything; the same object as before while nothing has changed."""
@@ -229,12 +223,12 @@ class _Watched:
         alone = [one for one in operations.values() if not one.is_finished and one.id not in told_of]
         board = ArcBoard(
             plans=tuple(standings),
-            operations=tuple(_told(alone, store)),
+            operations=_told(alone, store),
             bad=(
                 *(BadFile(folder="plans", file=one.file, code=one.code) for one in bad_plans),
                 *(bad for bad in _bad_operations(reading) if bad.id not in told_of),
             ),
-            policy=_policy_of(reading),
+            policy=policy_told(reading.policy),
             left_out=max(0, len(ended) - MOST_ENDED),
         )
         self._running = tuple(_running(standings, board.operations))
@@ -276,12 +270,3 @@ def _running(standings: Iterable[Standing], alone: Iterable[BoardOperation]) -> 
     ):
         if operation is not None and status is not None and not operation.is_finished and status != INDETERMINATE:
             yield operation, status
-
-
-def _policy_of(reading: ArcReading) -> BoardPolicy:
-    policy = reading.policy
-    if policy is None:
-        return BoardPolicy(state=ABSENT)
-    if isinstance(policy, PhelixError):
-        return BoardPolicy(state=policy.code, reason=policy.message)
-    return BoardPolicy(state=policy.mode, rules=len(policy.rules))

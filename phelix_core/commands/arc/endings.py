@@ -190,6 +190,11 @@ def answer_of(operation: Operation, arc: ArcStore, *, already: bool, interrupted
             details=told | {"verification": verification, "already_applied": already},
             operation_id=operation.id,
         )
+    return applied(operation, already=already)
+
+
+def applied(operation: Operation, *, already: bool) -> Applied:
+    """What there is to say of an operation, as the answer to an apply."""
     return Applied(
         plan_id=operation.plan_id or "",
         plan_hash=operation.plan_hash or "",
@@ -199,5 +204,5 @@ def answer_of(operation: Operation, arc: ArcStore, *, already: bool, interrupted
         action=operation.kind,
         status=operation.status,
         already_applied=already,
-        result=result,
+        result=operation.result,
     )

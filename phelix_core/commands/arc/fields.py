@@ -7,7 +7,6 @@ from phelix_core.arc.model import PLAN_NAME
 from phelix_core.arc.operations import OPERATION_NAME
 from phelix_core.checks import BY_PLACE, NATURAL, Help, Surface
 from phelix_core.errors import InvalidArgument
-from phelix_core.frozen import frozen
 
 NOT_OVER_MCP: Final = frozenset({Surface.CLI, Surface.TUI})
 """Who approves, revokes and cancels: never a program that asks over MCP."""
@@ -20,14 +19,6 @@ OperationId = Annotated[str, OPERATION_NAME, BY_PLACE, Help("The operation")]
 ApplicationName = Annotated[str, APPLICATION_NAME, BY_PLACE, Help("The application")]
 OnlyApplication = Annotated[str | None, APPLICATION_NAME, Help("Only those of this application")]
 Limit = Annotated[int | None, NATURAL, Help("At most so many, the newest first: 20 without it, 0 for all")]
-
-
-@frozen
-class UnreadableRecord:
-    """A record that is left out of an answer, and the code that says why."""
-
-    file: str
-    code: str
 
 
 def limit_for(asked: int | None, surface: Surface) -> int | None:

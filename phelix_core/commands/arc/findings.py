@@ -7,7 +7,7 @@ only health runs something, the check that the application declares. Source: arc
 import os
 import platform
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Final
 
@@ -17,10 +17,9 @@ from phelix_core.arc.applications import APPLICATION_NAME, Application, Declared
 from phelix_core.arc.health import check_health
 from phelix_core.arc.operations import INDETERMINATE, Operation
 from phelix_core.arc.records import Unreadable
-from phelix_core.checks import CheckFailed, full_match
+from phelix_core.arc.standing import policy_told
+from phelix_core.checks import CheckFailed
 from phelix_core.commands.arc.answers import OperationList
-from phelix_core.commands.arc.authorizing import policy_told
-from phelix_core.commands.arc.fields import UnreadableRecord
 from phelix_core.commands.arc.reading import ArcReading
 from phelix_core.commands.arc.topics import (
     ApplicationShown,
@@ -40,12 +39,12 @@ from phelix_core.commands.arc.topics import (
 from phelix_core.commands.environment import Environment
 from phelix_core.errors import InvalidArgument, NotFound
 from phelix_core.redaction import redact
+from phelix_core.sessions.model import DEPLOYMENT_ID
 from phelix_core.settings import NO_MEMORY
 
 RECORDS: Final = "operations"
 NOTHING: Final = "none"
 UNKNOWN: Final = "unknown"
-_DEPLOYMENT: Final = full_match("dep-[0-9a-f]{1,64}", "a deployment id")
 _FEW: Final = 10
 
 
@@ -78,7 +77,7 @@ def project(env: Environment, look: Look) -> Project:
         data_dir=redact(env.settings.data_dir),
         phelix_version=VERSION,
         applications=told,
-        unreadable=(*bad, *_unreadable(bad_plans), *_unreadable(look.unreadable_operations)),
+        unreadable=(*bad, *bad_plans, *look.unreadable_operations),
         plans=len(plans),
         operations=len(look.operations),
     )
@@ -110,7 +109,7 @@ def configuration(env: Environment, look: Look) -> Configuration:
         theme=settings.theme and redact(settings.theme),
         read_only=settings.read_only,
         memory=NO_MEMORY if settings.memory is None else "mem0",
-        policy=policy_told(look),
+        policy=policy_told(look.policy),
     )
 
 
@@ -131,7 +130,7 @@ def operations(look: Look, name: str | None, limit: int | None) -> OperationList
         operations=rows,
         count=len(rows),
         truncated=len(rows) < len(wanted),
-        unreadable=_unreadable(look.unreadable_operations),
+        unreadable=tuple(look.unreadable_operations),
     )
 
 
@@ -168,8 +167,6 @@ def versions(look: Look, name: str, limit: int | None) -> Versions:
 def deployment(look: Look, named: str) -> Deployment:
     """The last deployment of an application, or the one of an id, as operations correlate it."""
     by_id = is_deployment(named)
-    if not by_id:
-        require_application(look, named)
     own = [one for one in look.operations if (one.deployment_id if by_id else one.app) == named]
     newest = next((one for one in own if one.deployment_id), None)
     name = (newest.app if newest is not None else None) if by_id else named
@@ -206,9 +203,8 @@ def health(env: Environment, look: Look, name: str) -> HealthSeen:
     """Look at one application now, by the check that it declares."""
     found = look.declared(name)
     check = found.health
-    environ = {} if check is None or check.command is None else check.command.seen_of(os.environ)
     seen = check_health(
-        check, folder=look.store.folder_of(name), environ=environ, clock=env.clock, cancelled=env.interrupted
+        check, folder=look.store.folder_of(name), environ=os.environ, clock=env.clock, cancelled=env.interrupted
     )
     return HealthSeen(
         application=name,
@@ -223,7 +219,7 @@ def health(env: Environment, look: Look, name: str) -> HealthSeen:
 def is_deployment(named: str) -> bool:
     """Whether what was named is the id of a deployment."""
     try:
-        _DEPLOYMENT.apply(named)
+        DEPLOYMENT_ID.apply(named)
     except CheckFailed:
         return False
     return True
@@ -257,14 +253,10 @@ def _which(look: Look) -> str:
     return f"; there are {', '.join(names[:_FEW])}{more}" if names else "; none is declared yet"
 
 
-def _applications(look: Look) -> tuple[tuple[ApplicationTold, ...], tuple[UnreadableRecord, ...]]:
+def _applications(look: Look) -> tuple[tuple[ApplicationTold, ...], tuple[Unreadable, ...]]:
     found, bad = look.applications
     told = tuple(_told(one, look) for one in found)
-    return told, _unreadable(bad)
-
-
-def _unreadable(bad: Iterable[Unreadable]) -> tuple[UnreadableRecord, ...]:
-    return tuple(UnreadableRecord(file=one.file, code=one.code) for one in bad)
+    return told, tuple(bad)
 
 
 def _told(found: Application, look: Look) -> ApplicationTold:

@@ -5,8 +5,7 @@ often; looking changes nothing. Source: arc page; upstream sessions page, sectio
 """
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from signal import SIGKILL, SIGTERM
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -28,7 +27,6 @@ from phelix_core.commands.arc.fields import (
     Limit,
     OnlyApplication,
     OperationId,
-    UnreadableRecord,
     limit_for,
 )
 from phelix_core.commands.environment import Environment
@@ -36,7 +34,6 @@ from phelix_core.commands.registry import Effect, command
 from phelix_core.errors import (
     Cancelled,
     InvalidArgument,
-    NotFound,
     OutcomeUnknown,
     SessionConflict,
     Unavailable,
@@ -96,7 +93,7 @@ def list_operations(request: ListOperations, env: Environment) -> OperationList:
     found, unreadable = env.arc.operations()
     wanted = [one for one in found if request.app in (None, one.app)]
     if request.status is None:
-        rows = list(_shown(wanted[:limit], env.arc))
+        rows = _shown(wanted[:limit], env.arc)
         is_whole = limit is None or len(wanted) <= limit
     else:
         shown = [one for one in _shown(wanted, env.arc) if one.status == request.status]
@@ -105,16 +102,12 @@ def list_operations(request: ListOperations, env: Environment) -> OperationList:
         operations=tuple(rows),
         count=len(rows),
         truncated=not is_whole,
-        unreadable=tuple(UnreadableRecord(file=bad.file, code=bad.code) for bad in unreadable),
+        unreadable=tuple(unreadable),
     )
 
 
-def _shown(operations: list[Operation], arc: ArcStore) -> Iterator[ShownOperation]:
-    """Operations with the status to tell; one that was withdrawn meanwhile is left out."""
-    for one in operations:
-        with suppress(NotFound):
-            operation, status = arc.told(one)
-            yield ShownOperation(operation=operation, status=status)
+def _shown(operations: list[Operation], arc: ArcStore) -> list[ShownOperation]:
+    return [ShownOperation(operation=one, status=status) for one, status in arc.all_told(operations)]
 
 
 @command(

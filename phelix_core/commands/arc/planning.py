@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from phelix_core.arc.applicability import VERSION_INPUT, Facts, preconditions_of
 from phelix_core.arc.applications import VERSION, Application, execution_of
-from phelix_core.arc.model import ACTIONS, ROLLBACK, Actor, Plan, plan_document, plan_of
+from phelix_core.arc.model import ACTIONS, ROLLBACK, Plan, plan_document, plan_of
 from phelix_core.checks import BY_PLACE, Help, one_of
 from phelix_core.commands.arc.answers import PlanList, ShownPlan, plan_summary, shown_plan
 from phelix_core.commands.arc.fields import (
@@ -16,10 +16,9 @@ from phelix_core.commands.arc.fields import (
     Limit,
     OnlyApplication,
     PlanId,
-    UnreadableRecord,
     limit_for,
 )
-from phelix_core.commands.arc.reading import ArcReading
+from phelix_core.commands.arc.reading import ArcReading, asker_of
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.registry import Effect, command
 from phelix_core.errors import InvalidArgument, NotFound, PhelixError
@@ -90,7 +89,7 @@ def list_plans(request: ListPlans, env: Environment) -> PlanList:
         plans=rows,
         count=len(rows),
         truncated=len(rows) < len(wanted),
-        unreadable=tuple(UnreadableRecord(file=bad.file, code=bad.code) for bad in unreadable),
+        unreadable=tuple(unreadable),
     )
 
 
@@ -107,13 +106,12 @@ class PlanCreation:
         application = self._reading.store.application(name)
         facts = self._reading.facts(name)
         version = _version(request, application, facts, self._reading)
-        asker = self._env.actor
         document = plan_document(
             plan_id,
             name,
             self._env.clock.now_ms(),
             action=request.action,
-            actor=Actor(type=asker.type, id=asker.id, authenticated=asker.authenticated),
+            actor=asker_of(self._env),
             target={"language": application.language} if application.language else {},
             inputs={VERSION_INPUT: version} | ({"reason": request.reason} if request.reason else {}),
             execution=execution_of(application, request.action, version),

@@ -1,11 +1,10 @@
 """The arc as it is now, each kind of record read once however much is asked of it."""
 
-from contextlib import suppress
 from functools import cached_property
 
 from phelix_core.arc.applicability import UNUSABLE, Facts, applicability_of, facts_of
 from phelix_core.arc.applications import Application
-from phelix_core.arc.model import Plan
+from phelix_core.arc.model import Actor, Plan
 from phelix_core.arc.operations import Operation, operation_id_of
 from phelix_core.arc.records import Unreadable
 from phelix_core.arc.standing import Execution, FiledApproval, FiledPolicy, Standing, standing_of
@@ -23,12 +22,19 @@ from phelix_core.errors import (
 )
 
 
+def asker_of(env: Environment) -> Actor:
+    """Who asks here, as plans, policies and operations know actors."""
+    actor = env.actor
+    return Actor(type=actor.type, id=actor.id, authenticated=actor.authenticated)
+
+
 class ArcReading:
     """One look at plans, operations, approvals, policy and applications; nothing of it changes a byte."""
 
     def __init__(self, env: Environment) -> None:
         self._clock = env.clock
         self._facts: dict[str, Facts] = {}
+        self._shown: dict[str, ShownOperation] = {}
         self.store = env.arc
 
     @cached_property
@@ -45,17 +51,12 @@ class ArcReading:
         """Files of operations that are none."""
         return self._operations[1]
 
-    @cached_property
-    def _shown(self) -> dict[str, ShownOperation]:
-        return {}
-
     def shown(self, operation: Operation) -> ShownOperation:
         """An operation with the status to tell, looked at once; one that was withdrawn meanwhile is as it was read."""
         if operation.id not in self._shown:
-            with suppress(NotFound):
-                record, status = self.store.told(operation)
-                self._shown[operation.id] = ShownOperation(operation=record, status=status)
-        return self._shown.get(operation.id) or ShownOperation(operation=operation, status=operation.status)
+            [(record, status)] = [*self.store.all_told([operation])] or [(operation, operation.status)]
+            self._shown[operation.id] = ShownOperation(operation=record, status=status)
+        return self._shown[operation.id]
 
     @cached_property
     def policy(self) -> FiledPolicy:

@@ -1,8 +1,8 @@
 """What `inspect` and `context` answer: one shape a topic, its members in their order."""
 
+from phelix_core.arc.records import Unreadable
+from phelix_core.arc.standing import PolicyTold
 from phelix_core.commands.arc.answers import OperationList
-from phelix_core.commands.arc.authorizing import PolicyTold
-from phelix_core.commands.arc.fields import UnreadableRecord
 from phelix_core.frozen import frozen
 
 
@@ -23,7 +23,7 @@ class Project:
     data_dir: str
     phelix_version: str
     applications: tuple[ApplicationTold, ...]
-    unreadable: tuple[UnreadableRecord, ...]
+    unreadable: tuple[Unreadable, ...]
     plans: int
     operations: int
 
@@ -60,7 +60,7 @@ class Capabilities:
     """Which of deploy, rollback and health each application declares a command for."""
 
     applications: tuple[ApplicationTold, ...]
-    unreadable: tuple[UnreadableRecord, ...]
+    unreadable: tuple[Unreadable, ...]
 
 
 @frozen

@@ -5,11 +5,11 @@ import pytest
 from phelix_core.arc.applicability import EXECUTION, Facts, applicability_of
 from phelix_core.arc.applications import decode_application, execution_of
 from phelix_core.arc.approvals import Approval
-from phelix_core.arc.board import ArcBoard, BadFile, BoardOperation, BoardPolicy, Seen
+from phelix_core.arc.board import ArcBoard, BadFile, BoardOperation, Seen
 from phelix_core.arc.model import Actor, Plan, Precondition
 from phelix_core.arc.operations import FAILED, INDETERMINATE, RUNNING, SUCCEEDED, Operation, begun, finished
 from phelix_core.arc.policies import Policy, decode_policy
-from phelix_core.arc.standing import Execution, Standing, standing_of
+from phelix_core.arc.standing import Execution, PolicyTold, Standing, standing_of
 from phelix_core.views.arc.attention import arc_causes
 from phelix_core.views.arc.rows import STATES, plan_row, row_id_of, sort_key, stale_reason, state_of, subject_of
 from phelix_core.views.arc.story import facts_of, headline, plan_story
@@ -146,7 +146,7 @@ def test_each_cause_is_one_row_and_an_unusable_policy_is_one_by_itself() -> None
         plans=(waits, dead, standing(plan(3), current="2")),
         operations=(),
         bad=(bad,),
-        policy=BoardPolicy(state="AUTHZ_INVALID", reason="It is no policy."),
+        policy=PolicyTold(state="AUTHZ_INVALID", reason="It is no policy."),
     )
     causes = list(arc_causes(board, (*board.plans, bad), NOW))
     assert [(one.kind, one.about, one.opens) for one in causes] == [
