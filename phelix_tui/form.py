@@ -4,19 +4,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, cast
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
-from textual.events import Paste
+from textual.events import Key, Paste
 from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import Input
+from textual.widgets import Button, Input
 
 from phelix_core.checks import Surface
 from phelix_core.commands.registry import Command, Field
 from phelix_core.text import visible
 from phelix_tui.actions import Action
 from phelix_tui.widgets.pages import Bar, cell
+from phelix_tui.widgets.rowlist import Cell
 
 PRESET = frozenset({"session_id", "if_rev", "issue_id", "if_epoch", "where", "replace"})
 """Fields that the screen fills in: what is selected, how it stands, the filter in force and what it replaces."""
@@ -171,3 +173,45 @@ class FormField(Vertical):
         """Show what is wrong, or that nothing is."""
         self.set_class(wrong is not None, "-wrong")
         self._wrong.show([cell("✗ ", "error"), cell(visible(wrong or ""), "error")])
+
+
+class Proof(Horizontal):
+    """What has to be typed before a wide write goes on; it may be typed at once, though Cancel has the focus."""
+
+    def __init__(self, alphabet: str) -> None:
+        super().__init__(id="proof")
+        self._alphabet = alphabet
+
+    def compose(self) -> ComposeResult:
+        """What is asked for, and the field."""
+        yield Bar(id="proof-asked")
+        yield Entry(id="proof-typed", select_on_focus=False)
+
+    @property
+    def entry(self) -> Entry:
+        """The field."""
+        return self.query_one("#proof-typed", Entry)
+
+    @property
+    def typed(self) -> str:
+        """What is typed."""
+        return self.entry.value.strip()
+
+    def ask(self, asked: Sequence[Cell]) -> None:
+        """Say what is wanted."""
+        self.query_one("#proof-asked", Bar).show(asked)
+
+    def take(self, event: Key) -> None:
+        """A character that proofs are made of goes into the field, wherever it was typed."""
+        if event.character is None or event.character not in self._alphabet:
+            return
+        if self.entry.display and not self.entry.has_focus:
+            self.entry.focus()
+            self.entry.insert_text_at_cursor(event.character)
+            event.stop()
+
+    @on(Input.Submitted)
+    def _done(self) -> None:
+        """Enter goes on to the button; it never applies."""
+        button = self.screen.query_one("#apply", Button)
+        (self.screen.query_one("#cancel", Button) if button.disabled else button).focus()

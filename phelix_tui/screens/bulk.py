@@ -27,7 +27,7 @@ from phelix_tui.actions import Action, SessionTarget, why_not
 from phelix_tui.activity import CONFLICT, DONE, FAILED, REFUSED, UNKNOWN, Deed
 from phelix_tui.bulk_actions import BulkTarget
 from phelix_tui.desk import Desk
-from phelix_tui.form import Entry
+from phelix_tui.form import Proof
 from phelix_tui.screens.confirm import CommandForm, Proposal
 from phelix_tui.screens.dialog import Dialog
 from phelix_tui.screens.drawing import failure_words, heading, plan_lines
@@ -100,9 +100,7 @@ class BulkConfirm(Dialog[Sequence[End]]):
             yield Bar(id="proposal-title", classes="dialog-title")
             yield TextPage(id="plan")
             yield Bar(id="guard")
-            with Horizontal(id="proof"):
-                yield Bar(id="proof-asked")
-                yield Entry(id="proof-typed", select_on_focus=False)
+            yield Proof("0123456789")
             with Horizontal(classes="buttons"):
                 yield Button("Cancel", id="cancel", compact=True)
                 yield Button(self.action.verb, id="apply", variant="warning", compact=True, disabled=True)
@@ -112,7 +110,7 @@ class BulkConfirm(Dialog[Sequence[End]]):
         named = [cell(f" {self.action.verb} ", "bold"), cell(self.target.named)]
         self.query_one("#proposal-title", Bar).show(named, [cell(f" {self.target.standing} ", "bold warning")])
         asked = [cell(" Type "), cell(self._proof(), "bold accent"), cell(" to go on:")]
-        self.query_one("#proof-asked", Bar).show(asked)
+        self.query_one(Proof).ask(asked)
         self.query_one("#cancel", Button).focus()
         self._look()
 
@@ -184,7 +182,7 @@ class BulkConfirm(Dialog[Sequence[End]]):
             bar.show([cell(" ✗ ", "error"), Cell(visible(locked), "error")])
         else:
             bar.show([cell(f" {guard.text}", guard.role)], [cell(" y copies the commands ", "muted")], keeps="left")
-        self.query_one("#proof").display = self._state in ("looking", "asking")
+        self.query_one(Proof).display = self._state in ("looking", "asking")
         apply, is_open = self.query_one("#apply", Button), self.may_go_on()
         if apply.has_focus and not is_open:
             self.query_one("#cancel", Button).focus()
@@ -193,13 +191,11 @@ class BulkConfirm(Dialog[Sequence[End]]):
     def may_go_on(self) -> bool:
         """Whether the button works."""
         can = self._state == "asking" and self.desk.locked is None
-        return can and any(isinstance(plan, WritePlan) for plan in self._plans.values()) and self._typed()
+        is_proven = self.query_one(Proof).typed == self._proof()
+        return can and is_proven and any(isinstance(plan, WritePlan) for plan in self._plans.values())
 
     def _proof(self) -> str:
         return str(len(self.target.targets))
-
-    def _typed(self) -> bool:
-        return self.query_one("#proof-typed", Entry).value.strip() == self._proof()
 
     def records_changed(self, changes: Collection[str] | None) -> None:
         """Look again where one of them has changed."""
@@ -209,22 +205,13 @@ class BulkConfirm(Dialog[Sequence[End]]):
     # What the operator does
 
     def on_key(self, event: Key) -> None:
-        """The number may be typed at once, though Cancel has the focus: it goes into its field."""
-        entry = self.query_one("#proof-typed", Entry)
-        if self._state == "asking" and (event.character or "").isdecimal() and not entry.has_focus:
-            entry.focus()
-            entry.insert_text_at_cursor(event.character or "")
-            event.stop()
+        """The number may be typed at once."""
+        if self._state == "asking":
+            self.query_one(Proof).take(event)
 
     @on(Input.Changed, "#proof-typed")
     def _proof_changed(self) -> None:
         self.tell_guard()
-
-    @on(Input.Submitted, "#proof-typed")
-    def _proof_done(self) -> None:
-        """Enter goes on to the button; it never applies."""
-        button = self.query_one("#apply", Button)
-        (self.query_one("#cancel", Button) if button.disabled else button).focus()
 
     def action_copy_commands(self) -> None:
         """Copy the command line of every write."""

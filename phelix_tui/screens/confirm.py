@@ -28,7 +28,7 @@ from phelix_core.views.confirmation import Confirmation, confirmation
 from phelix_core.views.shown import shown
 from phelix_tui.actions import ADDITIVE, WIDE, Action, Target, why_not
 from phelix_tui.desk import Desk
-from phelix_tui.form import Choice, Entry, FormField, choices_of, form_fields
+from phelix_tui.form import Choice, FormField, Proof, choices_of, form_fields
 from phelix_tui.plan_actions import PlanTarget
 from phelix_tui.screens.dialog import Dialog
 from phelix_tui.screens.drawing import plan_lines
@@ -39,7 +39,7 @@ from phelix_tui.widgets.rowlist import Cell
 from phelix_tui.wrapping import TextLine, line
 
 _TYPING_PAUSE_S = 0.12
-_PROVES = frozenset("0123456789abcdef")
+_PROVES = "0123456789abcdef"
 """What proofs are made of: counts, and ends of ids."""
 
 
@@ -312,9 +312,7 @@ class ConfirmScreen(ProposalDialog):
             yield TextPage(id="plan")
             yield Bar(id="guard")
             if self.action.tier == WIDE:
-                with Horizontal(id="proof"):
-                    yield Bar(id="proof-asked")
-                    yield Entry(id="proof-typed", select_on_focus=False)
+                yield Proof(_PROVES)
             with Horizontal(classes="buttons"):
                 yield Button("Cancel", id="cancel", compact=True)
                 yield Button(self.action.verb, id="apply", variant="warning", compact=True, disabled=True)
@@ -328,13 +326,10 @@ class ConfirmScreen(ProposalDialog):
         """A wide action also wants its proof; one that would change nothing has nothing to go on to."""
         if self.plan is None or not self.plan.changes:
             return False
-        return super().may_go_on() and (self.action.tier != WIDE or self._typed() == self._proof())
+        return super().may_go_on() and (self.action.tier != WIDE or self.query_one(Proof).typed == self._proof())
 
     def _proof(self) -> str:
         return "" if self.plan is None else self.target.proof(self.action, self.plan)
-
-    def _typed(self) -> str:
-        return self.query_one("#proof-typed", Entry).value.strip()
 
     def tell_guard(self) -> None:
         """Also say what proof is wanted."""
@@ -344,28 +339,18 @@ class ConfirmScreen(ProposalDialog):
         asked = [cell(" Type "), cell(visible(self._proof()), "bold accent"), cell(" to go on:")]
         if not self.plan.changes:
             asked = [cell(" There is nothing to change.", "muted")]
-        self.query_one("#proof-typed", Entry).display = bool(self.plan.changes)
-        self.query_one("#proof-asked", Bar).show(asked)
+        proof = self.query_one(Proof)
+        proof.entry.display = bool(self.plan.changes)
+        proof.ask(asked)
 
     def on_key(self, event: Key) -> None:
-        """What is asked for may be typed at once, though Cancel has the focus: it goes into its field."""
-        if self.action.tier != WIDE or event.character is None or event.character not in _PROVES:
-            return
-        entry = self.query_one("#proof-typed", Entry)
-        if entry.display and not entry.has_focus:
-            entry.focus()
-            entry.insert_text_at_cursor(event.character)
-            event.stop()
+        """A proof may be typed at once."""
+        if self.action.tier == WIDE:
+            self.query_one(Proof).take(event)
 
     @on(Input.Changed, "#proof-typed")
     def _proof_changed(self) -> None:
         self.tell_guard()
-
-    @on(Input.Submitted, "#proof-typed")
-    def _proof_done(self) -> None:
-        """Enter goes on to the button; it never applies."""
-        button = self.query_one("#apply", Button)
-        (self.query_one("#cancel", Button) if button.disabled else button).focus()
 
     @work(exclusive=True, group="plan", exit_on_error=False)
     async def _ask(self) -> None:

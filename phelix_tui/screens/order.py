@@ -3,67 +3,49 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 
 from phelix_core.text import SafeStr
-from phelix_tui.screens.dialog import Dialog
+from phelix_tui.screens.choosing import Menu
 from phelix_tui.sorting import ATTENTION, OWN, Order
-from phelix_tui.widgets.pages import Bar, cell
-from phelix_tui.widgets.rowlist import Column, Row, RowList
-
-_COLUMNS = (
-    Column("column", SafeStr("COLUMN"), 20),
-    Column("told", SafeStr("NOW"), 20, flex=True),
-)
+from phelix_tui.widgets.pages import cell
+from phelix_tui.widgets.rowlist import Column, Row
 
 
-class OrderMenu(Dialog[Order]):
+class OrderMenu(Menu[Order]):
     """Choose a column; answers the order, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q", "leave", "Back", show=False, id="order.back"),
-        Binding("s", "next", "The next column", show=False, id="order.next"),
-    ]
+    NAME = "order"
+    COLUMNS = (
+        Column("column", SafeStr("COLUMN"), 20),
+        Column("told", SafeStr("NOW"), 20, flex=True),
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("s", "next", "The next column", show=False, id="order.next")]
 
     def __init__(self, columns: Sequence[Column], now: Order) -> None:
-        super().__init__()
-        self._sortable = columns
+        names = [column.name for column in columns]
+        super().__init__(
+            [cell(" Sort by", "bold")],
+            cell(" enter chooses · the column in force turns around"),
+            [_row(column, now) for column in columns],
+            {name: now.turned if name == now.column else Order(name) for name in names},
+        )
+        self._names = names
         self._now = now
-
-    def compose(self) -> ComposeResult:
-        """Title, list, hint."""
-        with Vertical(classes="dialog menu"):
-            yield Bar(id="order-title", classes="dialog-title")
-            yield RowList(_COLUMNS, id="order-list")
-            yield Bar(id="order-hint", classes="dialog-hint")
 
     def on_mount(self) -> None:
         """Start at the column in force."""
-        self.query_one("#order-title", Bar).show([cell(" Sort by", "bold")])
-        hint = [cell(" enter chooses · the column in force turns around")]
-        self.query_one("#order-hint", Bar).show(hint, [cell(" esc back ")], keeps="left")
-        menu = self.query_one("#order-list", RowList)
-        menu.styles.height = len(self._sortable) + 1
-        menu.set_rows([self._row(column) for column in self._sortable])
-        menu.move_to(self._now.column)
-        menu.focus()
-
-    def _row(self, column: Column) -> Row:
-        told = "attention first, the list's own order" if column.name == ATTENTION else ""
-        if column.name == self._now.column:
-            told = f"in force {self._now.arrow}{' · attention first' if self._now == OWN else ''}"
-        return Row(column.name, (cell(column.title, "accent"), cell(told, "muted")))
+        super().on_mount()
+        self.listed.move_to(self._now.column)
 
     def action_next(self) -> None:
         """Go on to the next column, from the last to the first."""
-        menu = self.query_one("#order-list", RowList)
-        names = [column.name for column in self._sortable]
-        menu.move_to(names[(names.index(menu.cursor_id or names[0]) + 1) % len(names)])
+        names = self._names
+        self.listed.move_to(names[(names.index(self.listed.cursor_id or names[0]) + 1) % len(names)])
 
-    def on_row_list_opened(self, message: RowList.Opened) -> None:
-        """Enter or a click on a line chooses it."""
-        message.stop()
-        if self.is_current:
-            self.dismiss(self._now.turned if message.id == self._now.column else Order(message.id))
+
+def _row(column: Column, now: Order) -> Row:
+    told = "attention first, the list's own order" if column.name == ATTENTION else ""
+    if column.name == now.column:
+        told = f"in force {now.arrow}{' · attention first' if now == OWN else ''}"
+    return Row(column.name, (cell(column.title, "accent"), cell(told, "muted")))
