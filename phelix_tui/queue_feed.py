@@ -6,7 +6,6 @@ changes neither, so a quiet queue is never read. What this process commits itsel
 `data_version`: whoever writes says `stirred`. Source: console page, section 9.
 """
 
-import asyncio
 import os
 from collections.abc import Callable
 from typing import Final
@@ -15,32 +14,25 @@ from textual.message import Message
 
 from phelix_core.clock import moment_of
 from phelix_core.commands.environment import Environment
-from phelix_core.commands.faults import unforeseen
 from phelix_core.commands.registry import load_command
 from phelix_core.commands.run import run
-from phelix_core.errors import NotFound, PhelixError
+from phelix_core.errors import NotFound
 from phelix_core.queue.board import Board
 from phelix_tui.backlog import Backlog
 from phelix_tui.messages import BoardFailed, BoardLoaded, QueueGone
+from phelix_tui.polled import PolledFeed
 
 POLL_S: Final = 0.25
-_AGAIN_S: Final = 2.0
-"""Pause after a look that failed."""
 _HOLDERS_S: Final = 2.0
 """How often holders that named their process are looked at: a process ends without a word to the queue."""
 _MANY: Final = 2_000
-_BOARD: Final = "board"
-_NOTHING: Final = "nothing"
-"""What was told last, where it was no failure's code."""
 
 
-class QueueFeed:
-    """The loop; `post` takes its messages and may be called from the event loop only."""
+class QueueFeed(PolledFeed):
+    """The loop over the queue's file."""
 
     def __init__(self, env: Environment, post: Callable[[Message], object]) -> None:
-        self._env = env
-        self._post = post
-        self._wake = asyncio.Event()
+        super().__init__(env, post, poll_s=POLL_S)
         self._file: tuple[int, int] | None = None
         self._version: int | None = None
         self._seq: int | None = None
@@ -48,43 +40,21 @@ class QueueFeed:
         self._holders_named = False
         self._holders_due = 0.0
         self._forced = True
-        self._told = ""
+        self._told_of: type[Message] | None = None
+        """The message told last, where it was no failure's."""
         self.looks = 0
         """How often the board was read."""
 
     def stirred(self) -> None:
-        """This process wrote: look now."""
+        """This process wrote: look now, whatever `data_version` says."""
         self._forced = True
-        self._wake.set()
+        super().stirred()
 
-    async def run(self) -> None:
-        """Look whenever something may have changed, for ever."""
-        while True:
-            message = await asyncio.to_thread(self._look)
-            if message is not None:
-                self._post(message)
-            pause = POLL_S if self._told in {"", _BOARD, _NOTHING} else _AGAIN_S
-            try:
-                await asyncio.wait_for(self._wake.wait(), pause)
-            except TimeoutError:
-                continue
-            self._wake.clear()
+    def _told(self, code: str, text: str) -> Message:
+        return BoardFailed(code, text)
 
-    def _look(self) -> Message | None:
-        """What there is to tell; whatever happens, the loop goes on."""
-        try:
-            return self._news()
-        except PhelixError as error:
-            return self._failed(error)
-        except Exception as error:  # noqa: BLE001 - a worker's edge: a feed that died would look like a quiet queue
-            return self._failed(unforeseen(error))
-
-    def _failed(self, error: PhelixError) -> Message | None:
-        """Tell of a failure once, however often it is tried again; the next look that works is of everything."""
-        self._seq = self._version = None
-        hint = f" {error.hint}" if error.hint else ""
-        before, self._told = self._told, error.code
-        return None if before == error.code else BoardFailed(error.code, f"{error.message}{hint}")
+    def _forget(self) -> None:
+        self._seq = self._version = self._told_of = None
 
     def _news(self) -> Message | None:
         file = self._identity()
@@ -101,8 +71,8 @@ class QueueFeed:
         return self._read(version)
 
     def _absent(self) -> Message | None:
-        before, self._told = self._told, _NOTHING
-        return None if before == _NOTHING else QueueGone()
+        before, self._told_of = self._told_of, QueueGone
+        return None if before is QueueGone else QueueGone()
 
     def _read(self, version: int | None) -> Message | None:
         self.looks += 1
@@ -120,8 +90,8 @@ class QueueFeed:
         self._holders_due = self._env.clock.monotonic() + _HOLDERS_S
         is_news = board.whole or bool(board.issues) or board.gone != self._gone
         self._gone = board.gone
-        before, self._told = self._told, _BOARD
-        if not is_news and before == _BOARD:
+        before, self._told_of = self._told_of, BoardLoaded
+        if not is_news and before is BoardLoaded:
             return None
         return BoardLoaded(board, self._sorted(board) if board.whole and len(board.issues) > _MANY else None)
 

@@ -25,10 +25,10 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import watchfiles
 from watchfiles import Change
 
 from phelix_core.mounts import remote_kind
+from phelix_tui.native import native_changes
 
 Reason = Literal["start", "changed", "replaced", "restarted", "missed", "polled", "reconcile"]
 Changes = AsyncIterator[set[tuple[Change, str]]]
@@ -36,8 +36,6 @@ Changes = AsyncIterator[set[tuple[Change, str]]]
 NATIVE = "fsevents" if sys.platform == "darwin" else "inotify"
 POLLING = "polling"
 
-DEBOUNCE_MS, STEP_MS = 50, 10
-"""watchfiles' own waits: the longest and the shortest; its defaults cost 70 ms more."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 5.0
 """Pause before the watcher is started again after a failure; doubled each time."""
 HEALTHY_S = 10.0
@@ -81,7 +79,7 @@ class FolderWatch:
     """The watch over one folder; iterate over `changes()` once, in one task.
 
     `ignores` is asked for each name; nothing else is left out. `awatch` and `monotonic` stand for
-    watchfiles' function and the clock, so that a test may drop events or fail on purpose.
+    `native_changes` and the clock, so that a test may drop events or fail on purpose.
     """
 
     def __init__(
@@ -99,7 +97,7 @@ class FolderWatch:
         self.folder = os.path.abspath(folder)
         self._ignores = ignores
         self._reconcile_s, self._look_s, self._poll_s = reconcile_s, look_s, poll_s
-        self._awatch: Callable[..., Changes] = awatch or watchfiles.awatch  # pyright: ignore[reportUnknownMemberType]
+        self._awatch: Callable[..., Changes] = awatch or native_changes
         self._monotonic, self._remote_kind = monotonic, remote_kind
         self._mode, self._reason = POLLING, "not started"
         self._restarts, self._failures = 0, 0
@@ -255,14 +253,7 @@ class FolderWatch:
 
     async def _start_native(self, reason: Reason) -> None:
         """Start watchfiles; where the system refuses, say why and leave it to polling."""
-        self._events = self._awatch(
-            *self._roots,
-            watch_filter=self._concerns,
-            debounce=DEBOUNCE_MS,
-            step=STEP_MS,
-            recursive=False,
-            ignore_permission_denied=True,
-        )
+        self._events = self._awatch(*self._roots, watch_filter=self._concerns)
         self._mode, self._reason = NATIVE, self._reason if reason == "restarted" else ""
         pull = self._listen()
         # watchfiles sets the watch up in the first step of its generator; after that step it stands.

@@ -15,10 +15,12 @@ import pytest
 import watchfiles
 
 from phelix_core.mounts import remote_kind
+from phelix_tui import native
+from phelix_tui.native import native_changes
 from phelix_tui.watch import NATIVE, POLLING, Batch, FolderWatch
 
 NEVER = 3600.0
-native: Callable[..., AsyncIterator[set[Any]]] = watchfiles.awatch  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+plain: Callable[..., AsyncIterator[set[Any]]] = watchfiles.awatch  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
 
 class Ear:
@@ -124,7 +126,7 @@ async def test_a_thousand_rename_replaces_are_all_seen_in_the_end(tmp_path: Path
 async def test_watching_the_file_itself_loses_the_second_replace(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     replace(path, "0")
-    changes = native(path, debounce=50, step=10, recursive=False, watch_filter=None)
+    changes = plain(path, debounce=50, step=10, recursive=False, watch_filter=None)
     first = asyncio.ensure_future(anext(changes))
     await asyncio.sleep(0)
     replace(path, "1")
@@ -134,6 +136,24 @@ async def test_watching_the_file_itself_loses_the_second_replace(tmp_path: Path)
     replace(path, "2")
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(second, 0.3)
+
+
+async def test_after_a_calm_every_change_is_still_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "CALM_AFTER_MS", 30)
+    changes = native_changes(str(tmp_path), watch_filter=lambda _, path: path.endswith(".json"))
+    coming = asyncio.ensure_future(anext(changes))
+    try:
+        for turn in range(5):
+            done, _ = await asyncio.wait({coming}, timeout=0.15)  # several calms: the step has changed meanwhile
+            assert not done
+            replace(tmp_path / "a.txt", "not asked for")
+            replace(tmp_path / f"{turn}.json", "1")
+            assert {path for _, path in await asyncio.wait_for(coming, 5)} == {str(tmp_path / f"{turn}.json")}
+            coming = asyncio.ensure_future(anext(changes))
+    finally:
+        coming.cancel()
+        await asyncio.gather(coming, return_exceptions=True)
+        await changes.aclose()
 
 
 async def test_a_write_in_place_is_seen(tmp_path: Path) -> None:
@@ -229,7 +249,7 @@ async def test_a_folder_made_anew_is_watched_again(tmp_path: Path, gap: bool) ->
 async def test_plain_watching_is_silent_after_the_folder_was_made_anew(tmp_path: Path) -> None:
     folder = tmp_path / "sessions"
     folder.mkdir()
-    changes = native(folder, debounce=50, step=10, recursive=False, watch_filter=None)
+    changes = plain(folder, debounce=50, step=10, recursive=False, watch_filter=None)
     first = asyncio.ensure_future(anext(changes))
     await asyncio.sleep(0)
     shutil.rmtree(folder)
@@ -314,7 +334,7 @@ async def test_a_refused_watch_turns_to_polling_and_comes_back(tmp_path: Path, c
     async def sometimes(*paths: str, **options: Any) -> AsyncIterator[set[Any]]:
         if refusing:
             raise OSError(code, os.strerror(code))
-        async for changes in native(*paths, **options):
+        async for changes in native_changes(*paths, **options):
             yield changes
 
     watch = FolderWatch(str(tmp_path), reconcile_s=0.5, poll_s=0.02, awatch=sometimes)
