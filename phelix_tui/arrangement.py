@@ -373,9 +373,7 @@ class Arrangement:
 
     def tick(self, now_ms: int, on_screen: Iterable[str]) -> Patch:
         """Let time pass: rows on the screen age, and rows anywhere turn stale."""
-        due = dict.fromkeys(row_id for row_id in on_screen if row_id in self._known)
-        if now_ms < self._now_ms:
-            due = self._set_back(now_ms)
+        due = self._set_back(now_ms) if now_ms < self._now_ms else dict[str, None]()
         self._now_ms = now_ms
         shifted = self._filter_again()
         while self._turns and self._turns[0][0] <= now_ms:
@@ -383,7 +381,10 @@ class Arrangement:
             if session_id in self._known:
                 due[session_id] = None
         patch = self.change({session_id: self._known[session_id] for session_id in due}, now_ms)
-        return Patch(patch.rows, patch.moved + shifted)
+        aging = (
+            self._redrawn(row_id, turned=False) for row_id in on_screen if row_id in self._known and row_id not in due
+        )
+        return Patch((*patch.rows, *(row for row in aging if row is not None)), patch.moved + shifted)
 
     def _filter_again(self) -> int:
         """Let a filter that looks at ages see them move; answers how many rows came or went by that."""
