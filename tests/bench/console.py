@@ -23,7 +23,9 @@ from tests.tui.pty_terminal import PtyTerminal
 
 _STARTS = 5
 _CHANGES = 40
-_IDLE_S = 5.0
+_CALM_S = 6.0
+"""A console that nobody writes to: its watch steps slower after five seconds of silence."""
+_IDLE_S = 10.0
 
 
 class PastClock(SystemClock):
@@ -91,7 +93,7 @@ def _on_screen(env: Environment) -> list[str]:
 
 def idle(terminal: PtyTerminal) -> tuple[float, float]:
     """Share of a core, and bytes a second, while nothing happens."""
-    terminal.wait_quiet(1.5, 30)
+    terminal.wait_quiet(_CALM_S, 60)
     cpu, sent, start = cpu_s(terminal.process.pid), terminal.count_bytes(), time.perf_counter()
     time.sleep(_IDLE_S)
     passed = time.perf_counter() - start
