@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.bench import Row
 
-NAMES = ("cli", "records", "listing", "redaction", "console", "scale", "queue", "queue_peers", "queue_scale")
+NAMES = ("cli", "records", "listing", "redaction", "console", "queue", "queue_peers", "queue_scale")
 RESULTS = Path(__file__).with_name("results.json")
 _COLUMNS = "{:<58}{:>12}{:>12}  {:<5}{:>8}  {:<8}{}"
 

@@ -31,6 +31,8 @@ UNKNOWN_TO_PYTE = re.compile(
 )
 _UNFINISHED = re.compile(rb"\x1b(?:\[[0-9;<>=?$]*|[P\]][^\x07]*)?$")
 _MODES = re.compile(rb"\x1b\[\?([0-9;]+)([hl])")
+_BIG, _SMALL = 65_536, 256
+"""Bytes read at once; a slow line is made of small parts, so that it is even."""
 _KITTY = re.compile(rb"\x1b\[([<>])[0-9;]*u")
 
 KEYS: Mapping[str, str] = {
@@ -64,7 +66,10 @@ class PtyTerminal:
         rows: int = 24,
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
+        bytes_a_second: int | None = None,
     ) -> None:
+        """`bytes_a_second` makes the line as slow: what the command writes beyond it waits, as on a slow connection."""
+        self._bytes_a_second = bytes_a_second
         self._screen = pyte.Screen(cols, rows)
         self._stream = pyte.ByteStream(self._screen)
         self._raw = bytearray()
@@ -96,6 +101,11 @@ class PtyTerminal:
         """All bytes so far."""
         with self._changed:
             return bytes(self._raw)
+
+    def raw_from(self, place: int) -> bytes:
+        """The bytes that came after so many."""
+        with self._changed:
+            return bytes(self._raw[place:])
 
     def count_bytes(self) -> int:
         """How many bytes came so far."""
@@ -262,9 +272,11 @@ class PtyTerminal:
             if self._stop[0] in ready:
                 return
             try:
-                data = os.read(self._master, 65536)
+                data = os.read(self._master, _BIG if self._bytes_a_second is None else _SMALL)
             except OSError:
                 return
+            if self._bytes_a_second is not None:
+                time.sleep(len(data) / self._bytes_a_second)
             with self._changed:
                 self._raw += data
                 self._feed(data)

@@ -49,8 +49,9 @@ class Texts:
         return self.all[(self.used - 1) % len(self.all)][:cap]
 
     def some(self, cap: int = 240) -> str:
-        """Text for a field that wants some and takes no more than `cap` characters."""
-        return self(cap) or "x"
+        """Text for a field of a command: not blank, no more than `cap` characters, no NUL, which the core refuses."""
+        text = self(cap).replace("\0", "")
+        return text if text.strip() else "x"
 
     def left(self) -> int:
         return len(self.all) - self.used
@@ -167,7 +168,7 @@ async def test_a_write_to_such_a_session_is_told_safely(tmp_path: Path) -> None:
 
 def queue_of(stage: Stage, texts: Texts, issues: int) -> None:
     """A queue with another text in each of its fields."""
-    queue, word = Queue(stage), lambda: texts(40).strip() or "w"
+    queue, word = Queue(stage), lambda: texts.some(30).strip() or "w"
     queue.does("init", name=word())
     queue.does("campaign", project_name=word(), campaign_name=word(), objective=texts.some())
     milestones = [
