@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from textual import on
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
+from textual.driver import Driver
 from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
@@ -31,8 +32,10 @@ from phelix_tui.arrangement import Patch
 from phelix_tui.bell import EVERY_S, WORDS, Ring, sounded
 from phelix_tui.deliveries import Deliveries, has_to_deliver
 from phelix_tui.desk import Desk, Reading, is_writable
+from phelix_tui.driver import CountingDriver
 from phelix_tui.feed import Feed
 from phelix_tui.fitting import FittingApp
+from phelix_tui.line import QUESTION, Line
 from phelix_tui.messages import (
     BoardFailed,
     BoardLoaded,
@@ -104,6 +107,10 @@ class ConsoleApp(FittingApp[int]):
         self.feed = feed or Feed(env, self.post_message)
         self.queue_feed = QueueFeed(env, self.post_message)
         self.arc_feed = ArcFeed(env, self.post_message)
+        self.line = Line()
+        for live in (self.feed, self.queue_feed, self.arc_feed):
+            live.ready = self.line.ready
+        self._given = 0
         self.fleet = FleetRoom(self.desk)
         self.queue = QueueRoom(self.desk)
         self.attention = AttentionRoom(self.desk)
@@ -229,6 +236,25 @@ class ConsoleApp(FittingApp[int]):
         """Hand nothing over any more."""
         if self._deliveries is not None:
             self._deliveries.stop()
+
+    # How fast the terminal takes it
+
+    def get_driver_class(self) -> type[Driver]:
+        """The one that counts, on a terminal (Textual's hook)."""
+        found = super().get_driver_class()
+        return CountingDriver if found is CountingDriver.__base__ else found
+
+    def post_display_hook(self) -> None:
+        """After a frame: ask the terminal to say when it has arrived (Textual's hook)."""
+        driver = self._driver
+        if isinstance(driver, CountingDriver) and driver.given != self._given:
+            if self.line.asks():
+                driver.write(QUESTION)
+            self.line.unsent, self._given = driver.unsent, driver.given
+
+    def on_terminal_supports_synchronized_output(self) -> None:
+        """The terminal has answered; what Textual makes of it goes on beside this."""
+        self.line.answered()
 
     # What comes in
 
@@ -414,6 +440,8 @@ class ConsoleApp(FittingApp[int]):
             self._plans_failed(PlansFailed(told.code, f"The live view has stopped; start again. {told.hint}"))
 
     def _second(self) -> None:
+        if self.line.is_behind:  # the next second will do
+            return
         screen = self._in_front()
         if not isinstance(screen, QueueRoom):
             self.desk.backlog.tick(self.desk.moment(), ())

@@ -9,7 +9,7 @@ Source: console page, section 9; architecture page, flow iii.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final
 
 from textual.message import Message
@@ -27,6 +27,7 @@ from phelix_core.sessions.summary import summarise
 from phelix_core.views.rows import BadRecord, Found
 from phelix_tui.arrangement import Arrangement
 from phelix_tui.messages import SnapshotFailed, SnapshotLoaded, SnapshotPatched
+from phelix_tui.waiting import at_once
 from phelix_tui.watch import FolderWatch
 
 SECOND_LOOKS_S: Final = (0.02, 0.06, 0.15)
@@ -52,6 +53,8 @@ class Feed:
         many: int = MANY,
     ) -> None:
         self._many = many
+        self.ready: Callable[[], Awaitable[None]] = at_once
+        """Waited for before anything is read; changes gather in the watch meanwhile."""
         self._stamps: dict[str, int] = {}
         self._env = env
         self._post = post
@@ -76,6 +79,7 @@ class Feed:
                 if done:
                     names, is_scan = coming.result().names, coming.result().reason == "reconcile"
                     coming = asyncio.ensure_future(anext(changes))
+                await self.ready()
                 await self._look(names)
                 if names is None:
                     self._take_stock(is_scan=is_scan)

@@ -8,7 +8,7 @@ Source: console page, section 9.
 import asyncio
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from textual.message import Message
@@ -16,7 +16,7 @@ from textual.message import Message
 from phelix_core.commands.environment import Environment
 from phelix_core.commands.faults import unforeseen
 from phelix_core.errors import PhelixError
-from phelix_tui.waiting import OwnThread
+from phelix_tui.waiting import OwnThread, at_once
 
 AGAIN_S: Final = 2.0
 """Pause after a look that failed."""
@@ -32,6 +32,8 @@ class PolledFeed(ABC):
         self._wake = threading.Event()
         self._left = False
         self._failing: str | None = None
+        self.ready: Callable[[], Awaitable[None]] = at_once
+        """Waited for before anything is told."""
 
     def stirred(self) -> None:
         """This process wrote: look now."""
@@ -44,6 +46,7 @@ class PolledFeed(ABC):
             while True:
                 message = await thread.run(self._until_news)
                 if message is not None:
+                    await self.ready()
                     self._post(message)
                 await asyncio.sleep(0)  # what is told is taken before the next look
 

@@ -1,4 +1,4 @@
-"""A thread for a wait that has no end, so that it takes none of the few that read."""
+"""Waits: in a thread of its own where there is no end to it, so that it takes none of the few that read."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,6 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Self, TypeVar
 
 Answer = TypeVar("Answer")
+
+
+async def at_once() -> None:
+    """No wait."""
 
 
 class OwnThread:

@@ -88,7 +88,7 @@ def figures() -> list[Figure]:
         DemoFleet(open_environment(settings, Surface.CLI, clock=PastClock())).write(32)
         env = open_environment(settings, Surface.CLI, clock=PastClock())
         found = starts(folder)
-        with PtyTerminal(console_argv(folder), cols=COLS, rows=ROWS) as terminal:
+        with PtyTerminal(console_argv(folder), cols=COLS, rows=ROWS, answers=True) as terminal:
             terminal.wait_for("✓ completed", 30)
             share, rate = idle(terminal)
             seconds, sizes = changes(terminal, env, _on_screen(env)[1:])

@@ -112,16 +112,21 @@ def _changes(terminal: PtyTerminal, fleet: Fleet, count: int = _CHANGES, timeout
 
 
 def _keys(terminal: PtyTerminal) -> list[float]:
-    """Seconds from a movement key to the first bytes that follow it."""
+    """Seconds from a movement key to the cursor in its new line."""
     found: list[float] = []
     for number in range(_KEYS):
-        before = terminal.count_bytes()
-        terminal.send("j" if number % 2 else "k")
+        before = _cursor(terminal)
+        terminal.send("k" if number % 2 else "j")
         start = time.perf_counter()
-        terminal.wait_for(lambda seen, before=before: seen.count_bytes() > before, 10)
+        terminal.wait_for(lambda seen, before=before: _cursor(seen) not in {before, None}, 20)
         found.append(time.perf_counter() - start)
         time.sleep(0.05)
     return found
+
+
+def _cursor(terminal: PtyTerminal) -> int | None:
+    """The line that the list's cursor is in."""
+    return next((number for number, line in enumerate(terminal.lines()) if line.startswith("›")), None)
 
 
 def _settles(terminal: PtyTerminal, act: Callable[[], object], seen: str) -> float:
@@ -154,7 +159,7 @@ def _ours(fleet: Fleet) -> list[Figure]:
     bare = statistics.median(until_shown(bare_argv(), "ready") for _ in range(_STARTS))
     first = statistics.median(until_shown(console_argv(fleet.folder), "▲ stale") for _ in range(_STARTS))
     filtered, ordered = _filtering(fleet)
-    with PtyTerminal(console_argv(fleet.folder), cols=COLS, rows=ROWS) as terminal:
+    with PtyTerminal(console_argv(fleet.folder), cols=COLS, rows=ROWS, answers=True) as terminal:
         start = time.perf_counter()
         terminal.wait_for(f"{SESSIONS:,} sessions", 120)
         everything = time.perf_counter() - start
@@ -175,7 +180,7 @@ def _ours(fleet: Fleet) -> list[Figure]:
         with fleet.storm():
             busy_queue_keys = _keys(terminal)
         terminal.wait_quiet(0.3, 30)
-        narrowed = _settles(terminal, lambda: terminal.send("/", "99999"), "1 of ")
+        narrowed = _settles(terminal, lambda: terminal.send("/", f"{ISSUES - 1}"), "1 of ")
         rss = rss_mb(terminal.process.pid)
     rate = f"{storm.rate:.0f} updates a second"
     return [
@@ -183,8 +188,8 @@ def _ours(fleet: Fleet) -> list[Figure]:
         ("everything read and sorted, the queue too", f"{everything:.1f} s", "8 s", ""),
         ("rename to cell, quiet, p50 / p95", ms(quiet), "30 / 60 ms", ""),
         (f"rename to cell, {rate}, p50 / p95", ms(stormy), "- / 150 ms", ""),
-        ("movement key to bytes, quiet, p50 / p95", ms(keys), "50 ms", ""),
-        (f"movement key to bytes, {rate}, p50 / p95", ms(busy_keys), "50 ms", ""),
+        ("movement key to cursor, quiet, p50 / p95", ms(keys), "50 ms", ""),
+        (f"movement key to cursor, {rate}, p50 / p95", ms(busy_keys), "50 ms", ""),
         ("Queue opened", f"{opened * 1000:.0f} ms", "", ""),
         ("movement key in Queue, quiet, p50 / p95", ms(queue_keys), "50 ms", ""),
         ("movement key in Queue, in the storm, p50 / p95", ms(busy_queue_keys), "50 ms", ""),
@@ -199,7 +204,9 @@ def _ours(fleet: Fleet) -> list[Figure]:
 def _over_a_slow_link(fleet: Fleet) -> list[Figure]:
     """The console in the storm on a line of `SLOW_LINK`."""
     line = f"{SLOW_LINK * 8 // 1000} kbit/s"
-    with PtyTerminal(console_argv(fleet.folder), cols=COLS, rows=ROWS, bytes_a_second=SLOW_LINK) as terminal:
+    with PtyTerminal(
+        console_argv(fleet.folder), cols=COLS, rows=ROWS, answers=True, bytes_a_second=SLOW_LINK
+    ) as terminal:
         terminal.wait_for(f"{SESSIONS:,} sessions", 120)
         terminal.send("/", _CALM, "enter")
         terminal.wait_for("match", 30)
@@ -209,14 +216,14 @@ def _over_a_slow_link(fleet: Fleet) -> list[Figure]:
     rate = f"{storm.rate:.0f} updates a second"
     return [
         (f"rename to cell over {line}, {rate}, p50 / p95", ms(seconds), "", ""),
-        (f"movement key to bytes over {line}, {rate}, p50 / p95", ms(keys), "", ""),
+        (f"movement key to cursor over {line}, {rate}, p50 / p95", ms(keys), "", ""),
     ]
 
 
 def _table(fleet: Fleet) -> list[Figure]:
     """`DataTable` over the same sessions."""
     start = time.perf_counter()
-    with PtyTerminal(app_argv("table_app.py", fleet.folder), cols=COLS, rows=ROWS) as terminal:
+    with PtyTerminal(app_argv("table_app.py", fleet.folder), cols=COLS, rows=ROWS, answers=True) as terminal:
         terminal.wait_for(f"{SESSIONS} in all", 300)
         terminal.wait_quiet(3.0, 120)
         settled = time.perf_counter() - start - 3.0

@@ -39,7 +39,7 @@ def console_argv(folder: str) -> list[str]:
 def until_shown(argv: list[str], seen: str | Callable[[PtyTerminal], object], timeout: float = 60) -> float:
     """Seconds from the start of a process to what it shows."""
     start = time.perf_counter()
-    with PtyTerminal(argv, cols=COLS, rows=ROWS) as terminal:
+    with PtyTerminal(argv, cols=COLS, rows=ROWS, answers=True) as terminal:
         terminal.wait_for(seen, timeout)
         return time.perf_counter() - start
 

@@ -33,6 +33,7 @@ _UNFINISHED = re.compile(rb"\x1b(?:\[[0-9;<>=?$]*|[P\]][^\x07]*)?$")
 _MODES = re.compile(rb"\x1b\[\?([0-9;]+)([hl])")
 _BIG, _SMALL = 65_536, 256
 """Bytes read at once; a slow line is made of small parts, so that it is even."""
+_QUESTION, _ANSWER = b"\x1b[?2026$p", b"\x1b[?2026;2$y"
 _KITTY = re.compile(rb"\x1b\[([<>])[0-9;]*u")
 
 KEYS: Mapping[str, str] = {
@@ -67,9 +68,14 @@ class PtyTerminal:
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
         bytes_a_second: int | None = None,
+        answers: bool = False,
     ) -> None:
-        """`bytes_a_second` makes the line as slow: what the command writes beyond it waits, as on a slow connection."""
-        self._bytes_a_second = bytes_a_second
+        """Start the command.
+
+        `answers`: the question for synchronized output is answered, as most terminals do. `bytes_a_second` makes the
+        line as slow: what the command writes beyond it waits, as on a slow connection.
+        """
+        self._bytes_a_second, self._answers = bytes_a_second, answers
         self._screen = pyte.Screen(cols, rows)
         self._stream = pyte.ByteStream(self._screen)
         self._raw = bytearray()
@@ -281,6 +287,9 @@ class PtyTerminal:
                 self._raw += data
                 self._feed(data)
                 self._changed.notify_all()
+                asked = self._raw.count(_QUESTION, max(0, len(self._raw) - len(data) - len(_QUESTION) + 1))
+            if self._answers and asked:
+                os.write(self._master, _ANSWER * asked)
 
     def _feed(self, data: bytes) -> None:
         data = UNKNOWN_TO_PYTE.sub(b"", self._held + data)
