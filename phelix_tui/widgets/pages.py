@@ -167,14 +167,20 @@ class TextPage(ScrollView, can_focus=True, inherit_bindings=False):
         self._laid_for = width
         self._wrapped = {text: known.get(text) or wrapped(text, width) for text in self._lines}
         self._laid = [laid for text in self._lines for laid in self._wrapped[text]]
-        self.virtual_size = Size(width, len(self._laid))
+        self._take_room()
+
+    def _take_room(self) -> None:
+        """Be as high as the text, or as what there is to see it in: a page that gets higher is painted whole."""
+        self.virtual_size = Size(self._laid_for, max(len(self._laid), self.content_size.height))
+        if self.scroll_offset.y > self.max_scroll_y:
+            self.scroll_to(y=self.max_scroll_y, animate=False)
 
     def _repaint_differences(self, before: Sequence[tuple[Cell, ...]]) -> None:
-        """Repaint the text of the lines in sight that say something else; all where the page got longer or shorter."""
-        if len(before) != len(self._laid):
+        """Repaint the text of the lines in sight that say something else; all where the scroll bar changes, too."""
+        top, width, height = self.scroll_offset.y, self._text_width(), self.content_size.height
+        if len(before) != len(self._laid) and max(len(before), len(self._laid)) > height:
             self.refresh()
             return
-        top, width, height = self.scroll_offset.y, self._text_width(), self.content_size.height
         differing = [y for y in range(height) if before[top + y : top + y + 1] != self._laid[top + y : top + y + 1]]
         if differing:
             self.refresh(*(Region(0, y, width, 1) for y in differing))
@@ -193,6 +199,8 @@ class TextPage(ScrollView, can_focus=True, inherit_bindings=False):
         if self._laid_for != self._text_width():
             self._lay_out()
             self.refresh()
+        else:
+            self._take_room()
 
     def notify_style_update(self) -> None:
         """Follow a theme change (Textual's hook)."""
