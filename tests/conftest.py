@@ -1,6 +1,7 @@
 """Fixtures that every test may ask for: a clock that stands still, counted ids, real folders, real processes."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,11 @@ from hypothesis import HealthCheck, settings
 
 from phelix_core.commands.environment import Environment
 from tests.rig import FixedClock, Phelix, environment
+
+# A shell's background and nohup start us with some signals ignored, and what tests start would inherit that.
+for _number, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, _usual)
 
 settings.register_profile(
     "phelix",

@@ -21,6 +21,7 @@ from textual.cache import LRUCache
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBar
 from textual.strip import Strip
 
 from phelix_core.text import SafeStr
@@ -614,8 +615,27 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         self.scroll_to(y=top, animate=False, force=True)
 
     def _fit_virtual_size(self) -> None:
-        """One line for each row, and one for the header that never scrolls away."""
-        self.virtual_size = Size(self.size.width, len(self._ids) + 1)
+        """One line for each row, and one for the header that never scrolls away.
+
+        A list that gets longer beyond its last line in sight looks the same: Textual would lay the whole screen out
+        and paint all of it, so only the scroll bar is told.
+        """
+        size, before = Size(self.size.width, len(self._ids) + 1), self.virtual_size
+        if size.width != before.width or min(size.height, before.height) <= self.container_size.height:
+            self.virtual_size = size
+        elif size != before:
+            self.set_reactive(RowList.virtual_size, size)  # pyright: ignore[reportArgumentType] - a reactive on the class
+            self._fit_scroll_bar()
+            if self.scroll_offset.y > self.max_scroll_y:
+                self._scroll_to_row(int(self.max_scroll_y))
+
+    def _fit_scroll_bar(self) -> None:
+        """Tell the bar how long the list is; it is painted where that shows."""
+        bar = self.vertical_scrollbar
+        before = _thumb(bar)
+        bar.set_reactive(ScrollBar.window_virtual_size, self.virtual_size.height)
+        if _thumb(bar) != before:
+            bar.refresh()
 
     # What is repainted
 
@@ -646,3 +666,11 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         regions = [Region(0, place - top + 1, width, 1) for place in places if place in seen]
         if regions:
             self.refresh(*regions)
+
+
+def _thumb(bar: ScrollBar) -> tuple[int, int]:
+    """Where a scroll bar's thumb begins and ends, in halves of a cell: each painting of it costs two kilobytes."""
+    height, whole, seen = bar.size.height, bar.window_virtual_size, bar.window_size
+    length = max(1.0, seen * height / max(1, whole))
+    start = (height - length) * bar.position / max(1, whole - seen)
+    return int(start * 2), int((start + length) * 2)
