@@ -22,12 +22,23 @@ _SIMPLE: Final = (str, int, float, tuple, NoneType)
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def frozen(declared: type[_Made]) -> type[_Made]:
     """Make a class of annotated members immutable, slotted and built by keyword."""
+    return _frozen(declared, by_name=True)
+
+
+@dataclass_transform(frozen_default=True)
+def frozen_in_order(declared: type[_Made]) -> type[_Made]:
+    """As `frozen`, of a class whose members may be given in their order, too."""
+    return _frozen(declared, by_name=False)
+
+
+def _frozen(declared: type[_Made], *, by_name: bool) -> type[_Made]:
     names = tuple(declared.__annotations__)
     body = {name: value for name, value in vars(declared).items() if name not in ("__dict__", "__weakref__")}
     defaults = {name: body.pop(name, REQUIRED) for name in names}
     body |= {
         "__slots__": names,
         "__frozen_members__": tuple(defaults.items()),
+        "__match_args__": () if by_name else names,
         "__dataclass_fields__": _LateFields(),
         "__init__": _first_init,
         "__eq__": _eq,
@@ -89,11 +100,11 @@ def _ways_of(kind: type) -> _Ways:
     return known
 
 
-def _first_init(self: object, **given: object) -> None:
+def _first_init(self: object, *in_order: object, **given: object) -> None:
     """Stands for `__init__` until the first instance is made."""
     kind = type(self)
     kind.__init__ = _compiled_init(kind)
-    kind.__init__(self, **given)
+    kind.__init__(self, *in_order, **given)
 
 
 def _compiled_init(kind: type) -> Callable[..., None]:
@@ -102,7 +113,8 @@ def _compiled_init(kind: type) -> Callable[..., None]:
     known |= {f"default_{name}": default for name, default in members_of(kind)}
     words = [name if default is REQUIRED else f"{name}=default_{name}" for name, default in members_of(kind)]
     lines = [f"    put_{name}(self, {name})" for name, _ in members_of(kind)] or ["    pass"]
-    given = ", ".join(["self", *(["*"] if words else []), *words])
+    by_name = words and not vars(kind)["__match_args__"]
+    given = ", ".join(["self", *(["*"] if by_name else []), *words])
     exec("\n".join([f"def __init__({given}):", *lines]), known)  # noqa: S102 - names of a declaration
     return known["__init__"]
 
@@ -114,11 +126,14 @@ def _values(value: Any) -> tuple[object, ...]:
 def _eq(self: object, other: object) -> bool:
     if type(self) is not type(other):
         return NotImplemented
-    return self is other or _values(self) == _values(other)
+    if self is other:
+        return True
+    get = _ways_of(type(self))[1]
+    return get(self) == get(other)
 
 
 def _hash(self: object) -> int:
-    return hash(_values(self))
+    return hash(_ways_of(type(self))[1](self))
 
 
 def _repr(self: Any) -> str:
@@ -153,7 +168,7 @@ class _LateFields:
                 body[name] = default
             elif default is not REQUIRED:
                 body[name] = field(default_factory=lambda default=default: default)
-        like: Any = dataclass(frozen=True, kw_only=True)(type(kind.__name__, (), body))
+        like: Any = dataclass(frozen=True, kw_only=not vars(kind)["__match_args__"])(type(kind.__name__, (), body))
         kind.__dataclass_params__ = like.__dataclass_params__  # pyright: ignore[reportAttributeAccessIssue]
         kind.__dataclass_fields__ = like.__dataclass_fields__  # pyright: ignore[reportAttributeAccessIssue]
         return like.__dataclass_fields__

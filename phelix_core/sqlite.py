@@ -8,7 +8,7 @@ Source: queue page, Store; speed page, facts.
 import os
 import stat
 from array import array
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeVar, cast
 
@@ -74,6 +74,17 @@ class Database:
         """All rows of one statement; raises `DatabaseUnusable` or `StoreBusy`."""
         try:
             return cast("list[Row]", self._connection.execute(sql, values).fetchall())
+        except apsw.BusyError:
+            raise StoreBusy from None
+        except UnicodeDecodeError:
+            raise DatabaseUnusable("a text in it is not UTF-8") from None
+        except apsw.Error as error:
+            raise _unusable(error) from None
+
+    def each(self, sql: str, values: Sequence[Value] = ()) -> Iterator[Row]:
+        """The rows of one statement, as they are asked for: of very many, none is kept here. Raises as `ask` does."""
+        try:
+            yield from cast("Iterator[Row]", self._connection.execute(sql, values))
         except apsw.BusyError:
             raise StoreBusy from None
         except UnicodeDecodeError:

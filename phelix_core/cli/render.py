@@ -6,7 +6,7 @@ One renderer a result type, found in one table. Text from records was made safe 
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from phelix_core.cli.options import Call
@@ -22,6 +22,7 @@ from phelix_core.commands.session_listing import SessionList
 from phelix_core.commands.session_pruning import Pruned
 from phelix_core.commands.skill import SkillInstalled, SkillText
 from phelix_core.envelope import Envelope
+from phelix_core.frozen import frozen_in_order
 from phelix_core.saved_views.model import SavedView
 from phelix_core.sessions.model import ACTIVE, Session
 from phelix_core.settings import Settings
@@ -35,7 +36,7 @@ from phelix_core.views.shown import shown, shown_block
 _ARC_COMMANDS: Final = ("plan ", "authz ", "operation ", "inspect", "context")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Told:
     """What a drawing may need to know beside the result."""
 

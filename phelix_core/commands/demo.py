@@ -5,7 +5,7 @@ makes it move, through the commands like any agent.
 """
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
 from typing import Annotated, Final
 
@@ -18,7 +18,7 @@ from phelix_core.commands.registry import Effect, command, equivalent, load_comm
 from phelix_core.commands.run import run
 from phelix_core.errors import AlreadyExists, FilesystemError
 from phelix_core.files import why
-from phelix_core.frozen import frozen
+from phelix_core.frozen import frozen, frozen_in_order
 from phelix_core.redaction import redact
 from phelix_core.sessions import transitions
 from phelix_core.sessions.model import CANCELLED, COMPLETED, FAILED, Actor, Session
@@ -238,7 +238,7 @@ class DemoFleet:
         return answer.result.session_id if isinstance(answer.result, Session) else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Fate:
     """What becomes of a demo session."""
 

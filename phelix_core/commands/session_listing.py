@@ -91,15 +91,21 @@ def list_sessions(request: ListSessions, env: Environment) -> SessionList:
         values=tuple(value for _, values in conditions for value in values),
         limit=None if loose else limit,
     )
-    found = env.sessions.listed(wanted, check=request.check, progress=env.progress)
-    rows, more = found.rows, found.more
-    for query in loose:
-        rows = tuple(_accepted(query, rows, env, now_ms))
+
+    def summary(row: Row) -> SessionSummary:
+        return summary_of(row, now_ms, stale_after_ms)
+
+    found = env.sessions.listed(wanted, make=tuple if loose else summary, check=request.check, progress=env.progress)
+    sessions: tuple[SessionSummary, ...] = found.rows
+    more = found.more
     if loose:
-        rows, more = rows[:limit], limit is not None and len(rows) > limit
+        rows: tuple[Row, ...] = found.rows
+        for query in loose:
+            rows = tuple(_accepted(query, rows, env, now_ms))
+        sessions, more = tuple(map(summary, rows[:limit])), limit is not None and len(rows) > limit
     return SessionList(
-        sessions=tuple(summary_of(row, now_ms, stale_after_ms) for row in rows),
-        count=len(rows),
+        sessions=sessions,
+        count=len(sessions),
         truncated=more,
         unreadable=tuple(Unreadable(file=model.record_name(bad), code=code) for bad, code in found.unreadable),
     )

@@ -5,8 +5,9 @@ costs the engine more than a look. Source: queue page, Store; speed page, facts.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
+from sys import intern
 from typing import Any, Final, TypeVar, cast
 
 from phelix_core.clock import Moment
@@ -73,6 +74,7 @@ _TABLES: Final[dict[type, str]] = {
     OutboxRow: "memory_outbox",
 }
 _BEHIND_ALL: Final = NO_DEADLINE
+_SHORT: Final = 32
 _WITH_MEMORY: Final = 2
 """Files of an older version hold no memory links, and are not changed by looking."""
 
@@ -87,6 +89,11 @@ def _columns(model: type, prefix: str = "") -> str:
 
 
 _COLUMNS: Final[dict[type, str]] = {kind: _columns(kind) for kind in _TABLES}
+
+
+def _shared(row: Iterable[Any]) -> Iterable[Any]:
+    """The row, its short texts shared with all that have the same: ids and statuses of very many rows are few."""
+    return [intern(value) if type(value) is str and len(value) <= _SHORT else value for value in row]
 
 
 class Reading:
@@ -265,13 +272,14 @@ class Reading:
 
     def board_issues(self, ids: Sequence[str] | None) -> list[BoardIssue]:
         if ids is None:
-            return self._rows(BoardIssue, "")
+            sql = f"SELECT {_COLUMNS[BoardIssue]} FROM {_TABLES[BoardIssue]}"
+            return [made_of(BoardIssue, _shared(row)) for row in self._db.each(sql)]
         return [issue for one in ids if (issue := self._one(BoardIssue, "WHERE id = ?", [one])) is not None]
 
     def issue_needs(self, ids: Sequence[str] | None) -> list[tuple[str, str]]:
         sql = "SELECT issue_id, depends_on FROM issue_dependencies"
         if ids is None:
-            return cast("list[tuple[str, str]]", self._db.ask(sql))
+            return cast("list[tuple[str, str]]", [tuple(_shared(row)) for row in self._db.each(sql)])
         found = [row for one in ids for row in self._db.ask(f"{sql} WHERE issue_id = ?", [one])]
         return cast("list[tuple[str, str]]", found)
 

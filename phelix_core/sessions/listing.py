@@ -1,6 +1,6 @@
 """What a listing asks and what it answers: plain values between a command and whatever answers it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from sys import intern
 from typing import Any, Final
@@ -29,6 +29,8 @@ COLUMNS: Final = (
 )  # fmt: skip
 LISTED_COLUMNS: Final = COLUMNS[: COLUMNS.index("app_folded")]
 """What a listing answers: all but what only conditions look at."""
+_NOTHING: Final[Mapping[str, Any]] = {}
+"""One for all rows, never changed."""
 PLACE: Final = {name: place for place, name in enumerate(COLUMNS)}
 
 
@@ -43,9 +45,9 @@ class Wanted:
 
 @frozen
 class Listed:
-    """Rows newest first, whether more matched, and the records that cannot be read: id and code."""
+    """Rows newest first, each as it was asked for, whether more matched, and the unreadable records: id and code."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[Any, ...]
     more: bool
     unreadable: tuple[tuple[str, str], ...]
 
@@ -66,9 +68,9 @@ def summary_of(row: Row, now_ms: int, stale_after_ms: int) -> SessionSummary:
     (session_id, _, _, _, _, status, title, project, app, actor, actor_id, authenticated, rev, created_at_ms,
      updated_at_ms, has_checkpoint, step, note, at_ms, seq, final_result, plans, operations, deployments, _, _, extra,
      last_event_ms) = row  # fmt: skip
-    kept: Any = loads(extra.encode()) if extra else {}
+    kept: Any = loads(extra.encode()) if extra else _NOTHING
     point = (
-        Checkpoint(step=step, note=note, at_ms=at_ms, seq=seq, extra=kept.get("checkpoint", {}))
+        Checkpoint(step=step and intern(step), note=note, at_ms=at_ms, seq=seq, extra=kept.get("checkpoint", _NOTHING))
         if has_checkpoint
         else None
     )

@@ -4,15 +4,15 @@ What a field was before may be another tool's text: it passes `shown` like the r
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import cast
 
+from phelix_core.frozen import frozen_in_order
 from phelix_core.text import SafeStr
 from phelix_core.views.moments import moment
 from phelix_core.views.shown import shown
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class ShownChange:
     """One member before and after, as text; an absent value is None."""
 
@@ -21,7 +21,7 @@ class ShownChange:
     after: SafeStr | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Confirmation:
     """A write plan as text: target, changes, event, side effects, command."""
 

@@ -8,10 +8,10 @@ that contradicts its own events tells of its last moment alone. Source: console 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from phelix_core.checks import Surface
+from phelix_core.frozen import frozen_in_order
 from phelix_core.sessions.model import ACTIVE, Event, Session
 from phelix_core.sessions.transitions import OUTCOMES
 
@@ -32,7 +32,7 @@ Possible = frozenset[Reached] | None
 _NOTHING_REACHED: Final[frozenset[Reached]] = frozenset({(None, None)})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class _Effect:
     """What an event may have done to step and note: written one of `writes`, or left them, where it `keeps`."""
 

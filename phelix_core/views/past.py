@@ -7,9 +7,9 @@ them as it was written. Every text passes `shown`. Source: console page, section
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from phelix_core.frozen import frozen, frozen_in_order
 from phelix_core.sessions.model import ACTIVE, Session
 from phelix_core.text import SafeStr
 from phelix_core.views.histories import CHECKPOINT, Possible, links, reached, statuses
@@ -39,7 +39,7 @@ class Link(NamedTuple):
     told: Told
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Point:
     """The moment after one event; `place` counts from 0, `gap_ms` is the time since the point before.
 
@@ -68,7 +68,7 @@ class Point:
     links: tuple[Link, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Difference:
     """A field that two points tell differently."""
 
@@ -77,7 +77,7 @@ class Difference:
     b: Told
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Diff:
     """How point `b` differs from `a`; `gap_ms` is negative where `b` is the earlier one.
 

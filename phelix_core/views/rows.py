@@ -5,10 +5,11 @@ from a record is made safe for a terminal here, once. Source: console page, sect
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
+from phelix_core.frozen import frozen, frozen_in_order
 from phelix_core.sessions.model import ACTIVE, CANCELLED, COMPLETED, FAILED
 from phelix_core.sessions.staleness import clock_ahead_ms, why_stale
 from phelix_core.sessions.summary import SessionSummary
@@ -23,7 +24,7 @@ _LONGEST: Final = 400
 """Characters of a record's text that a row keeps; the caps of what we write are lower."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class State:
     """How a state looks: a glyph, a word, a role that themes colour, and its rank in the list."""
 
@@ -44,7 +45,7 @@ STATES: Final[Mapping[str, State]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class BadRecord:
     """A record that cannot be read: the code that says why, and what was last read well, if anything was."""
 
@@ -56,7 +57,7 @@ Found = SessionSummary | BadRecord
 """What a look at one record gave."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SessionRow:
     """One line of the list; every text is safe for a terminal."""
 

@@ -5,10 +5,10 @@ Records are written by other tools too: each of their texts passes `shown`, once
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from phelix_core.envelope import redacted
+from phelix_core.frozen import frozen_in_order
 from phelix_core.sessions.model import ACTIVE, Session
 from phelix_core.sessions.references import (
     MISSING,
@@ -50,7 +50,7 @@ def _remembered(draw: Callable[[Session, int | None], _Answer]) -> Callable[[Ses
     return answer
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Moment:
     """One entry of the timeline; `gap` is how long nothing was recorded before it."""
 
@@ -62,7 +62,7 @@ class Moment:
     via: SafeStr
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Reference:
     """One reference with its state by glyph, word and role."""
 

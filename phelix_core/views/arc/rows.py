@@ -5,7 +5,6 @@ Approvals.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -21,6 +20,7 @@ from phelix_core.arc.applicability import (
 from phelix_core.arc.board import BadFile, BoardOperation, Seen
 from phelix_core.arc.operations import CANCELLED, FAILED, INDETERMINATE, PENDING, RUNNING, SUCCEEDED, Operation
 from phelix_core.arc.standing import APPROVED, DENIED, READY, STALE, WAITING, Standing
+from phelix_core.frozen import frozen
 from phelix_core.text import SafeStr
 from phelix_core.views.moments import span
 from phelix_core.views.rows import State
@@ -54,7 +54,7 @@ _DIGITS: Final = 12
 _OLDEST_FIRST: Final = (WAITING, RUNNING, PENDING)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PlanRow:
     """One line of the list; every text is safe for a terminal."""
 

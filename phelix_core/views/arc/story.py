@@ -6,7 +6,6 @@ Every text of it may be another program's: each passes `shown`, once a look and 
 import shlex
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, cast
 
 from phelix_core.arc.applicability import CURRENT_VERSION, EXECUTION, NONE, VERSION_INPUT, FailedPrecondition
@@ -16,6 +15,7 @@ from phelix_core.arc.operations import INDETERMINATE, SUCCEEDED, Operation
 from phelix_core.arc.policies import ALLOW
 from phelix_core.arc.standing import APPROVED, DENIED, READY, STALE, VALID, WAITING, Standing
 from phelix_core.arc.standing import NONE as NO_APPROVAL
+from phelix_core.frozen import frozen_in_order
 from phelix_core.text import SafeStr
 from phelix_core.views.arc.rows import STATES, brief, since_ms, stale_reason, state_of, subject_of, versions_of
 from phelix_core.views.moments import long_span, moment
@@ -29,7 +29,7 @@ _DENIES: Final = ("■", "failed")
 _WORD: Final = SafeStr("approval")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Mark:
     """One line with a sign: what it is about, and what is told of it."""
 
@@ -39,7 +39,7 @@ class Mark:
     told: SafeStr
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class PlanStory:
     """What does not change with time; `arguments` is None where there is nothing that Phelix knows how to run.
 

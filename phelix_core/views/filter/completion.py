@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final, TypeVar
 
+from phelix_core.frozen import frozen_in_order
 from phelix_core.text import SafeStr, visible
 from phelix_core.views.filter.canonical import value_text
 from phelix_core.views.filter.fields import FIELDS, SESSIONS, Field, Kind, Vocabulary
@@ -21,7 +21,7 @@ _SPANS: Final = ("15m", "1h", "1d", "7d")
 _FIXED: Final = {Kind.SPAN: _SPANS, Kind.MOMENT: _SPANS, Kind.LEFT: _SPANS, Kind.NUMBER: ()}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Completion:
     """Put `text` in place of `start` to `end`; `count` is how many rows it stands for, where that is known."""
 

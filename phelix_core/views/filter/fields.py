@@ -5,10 +5,10 @@ queue's issues in `issues.words`. Each knows of the other, to tell where a word 
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from phelix_core.frozen import frozen_in_order
 from phelix_core.sessions.model import STATUSES
 from phelix_core.sessions.references import MISSING, PRESENT, UNAVAILABLE, UNKNOWN
 
@@ -25,7 +25,7 @@ class Kind(Enum):
     SET = "set"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Field:
     """One field: its kind, its operators (the usual one first), an example, and its values where they are fixed."""
 
@@ -41,7 +41,7 @@ class Field:
         return next((value for value in self.values if value.lower() == folded), None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Vocabulary:
     """What one list's filter may say; `usual` is the text field that hints take for their examples.
 

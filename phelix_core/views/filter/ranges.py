@@ -4,9 +4,9 @@ An age asks of a moment: older than two hours is created before two hours ago; w
 any other. A day is as wide as it is, `created=2026-08-01` is any moment of it and `created>2026-08-01` any after it.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
+from phelix_core.frozen import frozen_in_order
 from phelix_core.sessions.model import ACTIVE
 from phelix_core.sessions.staleness import SKEW_ALLOWED_MS
 from phelix_core.views.filter.fields import Kind
@@ -17,7 +17,7 @@ _DAY_MS: Final = 86_400_000
 _TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Range:
     """Whole numbers from `low` up to but without `high`; None leaves that side open."""
 

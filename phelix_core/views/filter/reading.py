@@ -1,9 +1,10 @@
 """How a filter reads sessions: what words find, which states each `is:` means, what was looked up elsewhere."""
 
 from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from phelix_core.frozen import frozen
 from phelix_core.sessions.model import ACTIVE
 from phelix_core.views.filter.fields import SESSIONS, Vocabulary
 from phelix_core.views.filter.predicate import Predicate, matches
@@ -24,7 +25,7 @@ FLAG_STATES: Final = {
 """The states that each `is:` means; a stale session is an active one, for stale is a finding, not a status."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Circumstances:
     """What a run over sessions takes for granted, the time, the limit and the marks, and so how it reads them.
 

@@ -1,9 +1,9 @@
 """Text to lexemes: where each term of a filter starts and ends, and what it is made of; no meaning yet."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
+from phelix_core.frozen import frozen, frozen_in_order
 from phelix_core.text import SafeStr, TextRefused, utf8_size, visible
 from phelix_core.views.filter.errors import FilterError
 from phelix_core.views.filter.fields import OPERATORS
@@ -27,7 +27,7 @@ NO_VALUE_STARTS: Final = "=~<>!:'"
 """What an unquoted value must not start with: more likely a slip than meant."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Piece:
     """A word, a quoted text without its quotes, or the inside of a pattern, and where it stands with them."""
 
@@ -37,7 +37,7 @@ class Piece:
     quoted: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Lexeme:
     """One term as written; `name` and `operator` are empty but for a comparison."""
 

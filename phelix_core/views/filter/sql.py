@@ -6,9 +6,9 @@ wildcard. Values never become part of the text. A record that cannot be read has
 Where SQL cannot tell (patterns, marks, the states of references), it selects more, and says so.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
+from phelix_core.frozen import frozen_in_order
 from phelix_core.sessions.model import ACTIVE
 from phelix_core.views.filter.fields import FIELDS, Kind
 from phelix_core.views.filter.ranges import Range, ranges, state_ranges
@@ -20,7 +20,7 @@ from phelix_core.views.rows import UNREADABLE
 Column = str | int | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Where:
     """A condition with its parameters; one that is not `exact` selects too much, never too little."""
 

@@ -3,15 +3,17 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from phelix_core.frozen import frozen, frozen_in_order
 
-@dataclass(frozen=True, slots=True)
+
+@frozen_in_order
 class Span:
     """A duration."""
 
     ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Day:
     """A day in UTC, counted from 1970-01-01."""
 
@@ -21,7 +23,7 @@ class Day:
 Value = str | int | Span | Day
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Phrase:
     """Text that must occur in one of the texts that words are looked for in, such as a row's id or title."""
 
@@ -40,7 +42,7 @@ class Pattern:
     end: int = field(default=0, compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Comparison:
     """A field against values, of which any may fit; `!=` is written as a negated `=`."""
 

@@ -4,10 +4,10 @@ Source: console page, section 2 (Attention).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from phelix_core.clock import Moment
+from phelix_core.frozen import frozen
 from phelix_core.queue import staleness
 from phelix_core.queue.board import BoardIssue
 from phelix_core.queue.model import CRASH_LOOP, NEEDS_RECOVERY, Lease
@@ -45,7 +45,7 @@ PLANS: Final = "plans"
 """What a cause opens: the room of one thing, or of all."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Cause:
     """One line: what is wrong with what, why, and for how long; `opens` and `about` say where enter leads."""
 

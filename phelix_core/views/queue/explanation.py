@@ -4,10 +4,10 @@ Nothing is decided here; the rules are the queue's own. Source: console page, se
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from phelix_core.clock import Moment
+from phelix_core.frozen import frozen_in_order
 from phelix_core.queue import staleness
 from phelix_core.queue.board import BoardIssue
 from phelix_core.queue.model import (
@@ -40,7 +40,7 @@ _DAY_MS: Final = 86_400_000
 _MOST_NAMED: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Blocking:
     """What stands still because of an issue: claims in its scope, and the issues that depend on it."""
 
@@ -49,7 +49,7 @@ class Blocking:
     dependents: Sequence[BoardIssue]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Explanation:
     """The finding in one line, its state, and the facts behind it as labels and texts."""
 

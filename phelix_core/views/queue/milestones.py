@@ -1,8 +1,8 @@
 """Milestones with their derived status and gate. Source: queue page, Vocabulary; console page, section 2."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from phelix_core.frozen import frozen
 from phelix_core.queue.gates import is_done, milestone_status
 from phelix_core.queue.model import DONE, Milestone
 from phelix_core.text import SafeStr
@@ -12,7 +12,7 @@ from phelix_core.views.rows import State
 from phelix_core.views.shown import shown
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MilestoneRow:
     """One milestone: its status, how far it is, and the gates before it."""
 

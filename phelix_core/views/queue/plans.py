@@ -5,9 +5,9 @@ own is told as it stands. Source: console page, section 6.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, cast
 
+from phelix_core.frozen import frozen_in_order
 from phelix_core.queue.gates import gate_in
 from phelix_core.text import SafeStr
 from phelix_core.views.queue.rows import tail_of
@@ -23,7 +23,7 @@ _NEW: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Line:
     """One line of a plan: what it is about, and what happens to it; `to` is what it becomes, where that is one word."""
 
@@ -82,7 +82,7 @@ def _brief(row_id: str) -> str:
     return str(tail_of(row_id)) if len(row_id) > _LONG else row_id
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Promotion:
     """What a promotion would move, and what would stay and why."""
 

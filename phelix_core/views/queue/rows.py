@@ -5,11 +5,11 @@ came from a row is made safe for a terminal here. Source: console page, sections
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from phelix_core.clock import Moment
+from phelix_core.frozen import frozen
 from phelix_core.queue import staleness
 from phelix_core.queue.board import BoardIssue
 from phelix_core.queue.gates import Gate, first_closed
@@ -58,7 +58,7 @@ STATES: Final[Mapping[str, State]] = {
 Key = tuple[int, int, int, int, int, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class IssueRow:
     """One line of the list; every text is safe for a terminal."""
 

@@ -3,9 +3,9 @@
 Every text of it may be another program's: each passes `shown`, once an answer and not at every tick.
 """
 
-from dataclasses import dataclass
 from typing import cast
 
+from phelix_core.frozen import frozen_in_order
 from phelix_core.queue.model import DONE
 from phelix_core.text import SafeStr
 from phelix_core.views.moments import moment
@@ -15,7 +15,7 @@ from phelix_core.views.queue.timeline import Entry, Remembered, Told, listed, ms
 from phelix_core.views.shown import shown
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Neighbour:
     """An issue that this one depends on, or that depends on it; `waits` says what it still waits for."""
 
@@ -26,7 +26,7 @@ class Neighbour:
     waits: SafeStr
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class IssueStory:
     """What does not change with time."""
 

@@ -5,10 +5,11 @@ together is one entry. Every text of it may be another program's: each passes `s
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, cast
 
 from phelix_core.clock import from_iso
+from phelix_core.frozen import frozen
 from phelix_core.text import SafeStr
 from phelix_core.views.moments import long_span, moment
 from phelix_core.views.queue.glyphs import GLYPHS, UNKNOWN
@@ -42,7 +43,7 @@ _LAST: Final = 1 << 62
 """Where a lease's beginning and its end stand among events of the same moment."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Entry:
     """One entry of the timeline; `gap` is how long nothing was recorded before it, `ids` what it names."""
 
@@ -72,7 +73,7 @@ class Entry:
         return moment(self.at_ms)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Remembered:
     """What the memory made of a checkpoint; without a reference it waits for the memory, `why` says what hinders."""
 

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 from phelix_core.clock import Moment
+from phelix_core.frozen import frozen
 from phelix_core.queue import staleness
 from phelix_core.queue.model import CRASH_LOOP, FAILED, FINISHED, PENDING, TASK_STATUSES
 from phelix_core.queue.policy import breaches, is_escalated, stored_policy
@@ -79,7 +80,7 @@ def _allowed(term: Term) -> frozenset[str]:
     return _EVERY
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class IssueReader:
     """How issues are read at one moment, by both clocks."""
 
