@@ -94,6 +94,25 @@ def cell_width(text: str) -> int:
     return sum(map(_width, settled(text)))
 
 
+def cells_of(text: str) -> list[str] | None:
+    """What each cell holds when `text` is shown as it is: marks with their base, "" in a wide one's second cell.
+
+    None where terminals disagree, or where a mark has nothing to sit on.
+    """
+    if text.isascii() and text.isprintable():
+        return list(text)
+    cells: list[str] = []
+    for character in text:
+        width = _width(character)
+        if width > 0:
+            cells += (character, "") if width > 1 else (character,)
+        elif width < 0 or not cells:
+            return None
+        else:
+            cells[-1 if cells[-1] else -2] += character
+    return cells
+
+
 def crop(text: str, width: int) -> SafeStr:
     """As much of `text` as fits into `width` cells, settled, with an ellipsis if something is missing.
 

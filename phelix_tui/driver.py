@@ -1,10 +1,14 @@
-"""Textual's driver, with frames made thinner, counting what it was given and what the system has taken of it."""
+"""Textual's driver, sending of each frame what differs, counting what it was given and what the system has taken."""
 
 from typing import IO, Any, cast
 
 from textual.drivers.linux_driver import LinuxDriver
 
+from phelix_tui.canvas import Canvas
 from phelix_tui.sgr import thinned
+
+_BEGINS, _ENDS = "\x1b[?2026h", "\x1b[?2026l"
+"""Around a frame, where the terminal is to show it all at once."""
 
 
 class _Taken:
@@ -32,12 +36,24 @@ class CountingDriver(LinuxDriver):
         self._taken = _Taken(self._file)
         self._file = cast("Any", self._taken)  # a file in all that is used of one
         self.given = 0
+        self.canvas = Canvas()
+        self._begun = False
 
     def write(self, data: str) -> None:
-        """Hand it to the thread that writes."""
-        data = thinned(data)
-        self.given += len(data)
-        super().write(data)
+        """Hand what differs to the thread that writes; a frame without a difference is none."""
+        if data == _BEGINS:
+            self._begun = True
+            return
+        if data == _ENDS and self._begun:
+            self._begun = False
+            return
+        difference = self.canvas.difference(data)
+        data = thinned(data) if difference is None else difference
+        if data:
+            data = _BEGINS + data if self._begun else data
+            self._begun = False
+            self.given += len(data)
+            super().write(data)
 
     def unsent(self) -> int:
         """Characters that the system has not taken yet."""

@@ -2,7 +2,7 @@
 
 watchfiles looks at what the system has told it once a step, and each step wakes a processor: a hundred a second cost
 more of an idle core than all the rest of a console. So the step is short only while changes come. The first one after
-a while of silence is told some 15 ms later than those that follow it. Source: speed page, console rows.
+a while of silence is told some 20 ms later than those that follow it. Source: speed page, console rows.
 """
 
 import threading
@@ -17,7 +17,7 @@ from phelix_tui.waiting import OwnThread
 DEBOUNCE_MS: Final = 50
 """The longest that changes are gathered for."""
 STEP_MS: Final = 10
-CALM_STEP_MS: Final = 20
+CALM_STEP_MS: Final = 30
 CALM_AFTER_MS: Final = 5_000
 
 

@@ -23,19 +23,19 @@ def thinned(frame: str) -> str:
     for found in _STYLE.finditer(frame):
         if text := frame[place : found.start()]:
             if wanted != in_force and not _MOVES.fullmatch(text):
-                written.append(_change(in_force, wanted))
+                written.append(change(in_force, wanted))
                 in_force = wanted
             written.append(text)
         place = found.end()
-        wanted = _joined(wanted, found[1])
+        wanted = joined(wanted, found[1])
     rest = frame[place:]
     if wanted != in_force:
-        written.append(_change(in_force, wanted))
+        written.append(change(in_force, wanted))
     written.append(rest)
     return "".join(written)
 
 
-def _joined(wanted: str, codes: str) -> str:
+def joined(wanted: str, codes: str) -> str:
     """What holds after these codes as well."""
     if codes in {"", "0"}:
         return _RESET
@@ -45,7 +45,7 @@ def _joined(wanted: str, codes: str) -> str:
 
 
 @lru_cache(maxsize=4_096)
-def _change(before: str, after: str) -> str:
+def change(before: str, after: str) -> str:
     """The sequence that makes one style of another."""
     if not after:
         return "\x1b[0m"

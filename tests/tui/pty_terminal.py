@@ -75,7 +75,7 @@ class PtyTerminal:
         `answers`: the question for synchronized output is answered, as most terminals do. `bytes_a_second` makes the
         line as slow: what the command writes beyond it waits, as on a slow connection.
         """
-        self._bytes_a_second, self._answers = bytes_a_second, answers
+        self.bytes_a_second, self._answers = bytes_a_second, answers
         self._screen = pyte.Screen(cols, rows)
         self._stream = pyte.ByteStream(self._screen)
         self._raw = bytearray()
@@ -278,11 +278,11 @@ class PtyTerminal:
             if self._stop[0] in ready:
                 return
             try:
-                data = os.read(self._master, _BIG if self._bytes_a_second is None else _SMALL)
+                data = os.read(self._master, _BIG if self.bytes_a_second is None else _SMALL)
             except OSError:
                 return
-            if self._bytes_a_second is not None:
-                time.sleep(len(data) / self._bytes_a_second)
+            if self.bytes_a_second is not None:
+                time.sleep(len(data) / self.bytes_a_second)
             with self._changed:
                 self._raw += data
                 self._feed(data)
