@@ -138,18 +138,21 @@ class Acting:
 
     def _confirm(self, proposal: Proposal) -> None:
         if isinstance(proposal.target, BulkTarget):
-            self._app.push_dialog(BulkConfirm(self._desk, proposal), partial(self._bulk_ended, proposal.action))
+            self._app.push_dialog(BulkConfirm(self._desk, proposal), partial(self._bulk_ended, proposal))
             return
         self._app.push_dialog(ConfirmScreen(self._desk, proposal), self._answered)
 
-    def _bulk_ended(self, action: Action, ends: Sequence[End] | None) -> None:
+    def _bulk_ended(self, proposal: Proposal, ends: Sequence[End] | None) -> None:
         """Tell what came of many; what was applied is not marked any more."""
         if not ends:
             return
-        fleet, done = self._app.fleet.listed, applied(ends)
-        fleet.marks = fleet.marks - done
+        is_issues = proposal.target.kind == "issue"
+        rows, done = (self._app.queue if is_issues else self._app.fleet).main_list, applied(ends)
+        rows.marks = rows.marks - done
+        if is_issues:
+            self._queue_feed.stirred()
         severity = "information" if len(done) == len(ends) else "warning"
-        self._app.notify(f"{action.verb}: {summary_of(ends)}.", severity=severity, markup=False)
+        self._app.notify(f"{proposal.action.verb}: {summary_of(ends)}.", severity=severity, markup=False)
 
     def _answered(self, answer: Outcome | Proposal | None) -> None:
         """Tell what came of it."""

@@ -1,28 +1,45 @@
-"""Marked sessions as one target: each bound to its id and the revision on the screen; those out of sight are named.
+"""Marked sessions, or issues, as one target: each bound to what is on the screen of it; those out of sight are named.
 
 Source: console page, section 6; public report derailed/k9s 3939.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from phelix_core.commands.preview import WritePlan
+from phelix_core.frozen import frozen_in_order
 from phelix_core.text import SafeStr
-from phelix_tui.actions import SESSION_ACTIONS, WIDE, Action, Guard, SessionTarget, filled
+from phelix_tui.actions import SESSION_ACTIONS, WIDE, Action, Guard, SessionTarget
+from phelix_tui.issue_actions import ISSUE_ACTIONS, PROMOTE, RECOVER, IssueTarget
 
 if TYPE_CHECKING:
     from phelix_tui.desk import Desk
 
-BULK_ACTIONS = tuple(replace(action, tier=WIDE) for action in SESSION_ACTIONS)
+One = SessionTarget | IssueTarget
+"""What can be one of many."""
+
+_RECOVER_MANY: Final = replace(
+    RECOVER, summary="stale work: requeue, block or fail", choices={"resolution": ("requeue", "block", "fail")}, also={}
+)
+"""Taking many over at once would make one agent the holder of what it cannot do at once."""
+BULK_ACTIONS: Final = {
+    "session": tuple(replace(action, tier=WIDE) for action in SESSION_ACTIONS),
+    "issue": tuple(
+        replace(_RECOVER_MANY if action is RECOVER else action, tier=WIDE)
+        for action in ISSUE_ACTIONS
+        if action is not PROMOTE  # it is about a project
+    ),
+}
 """What can be done to many: the same, and always with the number typed."""
+_GUARDS: Final = ("if_rev", "if_epoch")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class BulkTarget:
-    """Sessions as they were when they were asked for; `hidden` are those that the filter hides."""
+    """Sessions or issues as they were when they were asked for; `hidden` are those that the filter hides."""
 
-    targets: tuple[SessionTarget, ...]
+    targets: tuple[One, ...]
     hidden: frozenset[str]
 
     @property
@@ -33,38 +50,38 @@ class BulkTarget:
     @property
     def named(self) -> str:
         """How many they are."""
-        return f"{len(self.targets):,} marked session{'' if len(self.targets) == 1 else 's'}"
+        return f"{len(self.targets):,} marked {self.kind}{'' if len(self.targets) == 1 else 's'}"
 
     @property
     def kind(self) -> str:
-        """Sessions."""
-        return "session"
+        """What they are, each of them."""
+        return self.targets[0].kind
 
     @property
     def standing(self) -> str:
         """How many are out of sight."""
         return f"{len(self.hidden):,} hidden by the filter" if self.hidden else ""
 
-    def names(self, action: Action) -> tuple[str, str, str]:  # noqa: ARG002 - sessions take all actions alike
+    def names(self, action: Action) -> tuple[str, str, str]:  # noqa: ARG002 - each is named by itself
         """How many, and how many out of sight."""
         return self.named, "", self.standing
 
     @property
     def actions(self) -> Sequence[Action]:
-        """All that can be done to many sessions."""
-        return BULK_ACTIONS
+        """All that can be done to many of them."""
+        return BULK_ACTIONS[self.kind]
 
     def why_not(self, action: Action | None) -> str | None:
         """None where one of them takes the action; else what keeps them all from it."""
         reasons = {target.why_not(action) for target in self.targets}
         if None in reasons:
             return None
-        return next(iter(reasons)) if len(reasons) == 1 else "none of them can be changed any more"
+        return next(iter(reasons)) if len(reasons) == 1 else "none of them takes it as they stand"
 
     def raw(self, action: Action, values: Mapping[str, object]) -> dict[str, object]:
         """What was filled in, for the first that takes it: what a form shows is an example."""
         takes = next((one for one in self.targets if one.why_not(action) is None), self.targets[0])
-        return {"session_id": takes.session_id, **filled(values)}
+        return {name: value for name, value in takes.raw(action, values).items() if name not in _GUARDS}
 
     def guard(self, desk: "Desk", action: Action) -> Guard:
         """How many have moved on; each is applied on its own, so that the others do not wait for them."""

@@ -1,4 +1,4 @@
-"""One action on many marked sessions: every target listed, what is hidden named, the number typed, the end as a table.
+"""One action on many marked sessions or issues: all listed, what is hidden named, the number typed, an end for each.
 
 Ids and revisions are those on the screen when the action was asked for. Each is asked for by itself, one after the
 other, with its own revision and digest: what moved on, or cannot be changed, is told and holds up nothing else. Escape
@@ -6,7 +6,6 @@ stops behind the one that is being written. Source: console page, section 6; pub
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Final, cast
 
 from textual import on, work
@@ -19,13 +18,14 @@ from textual.widgets import Button, Input
 from phelix_core.commands.preview import WritePlan
 from phelix_core.commands.registry import load_command
 from phelix_core.envelope import Envelope
+from phelix_core.frozen import frozen_in_order
 from phelix_core.strictjson import plain
 from phelix_core.text import SafeStr, visible
 from phelix_core.views.confirmation import Confirmation, confirmation
 from phelix_core.views.shown import shown
-from phelix_tui.actions import Action, SessionTarget, why_not
+from phelix_tui.actions import Action, why_not
 from phelix_tui.activity import CONFLICT, DONE, FAILED, REFUSED, UNKNOWN, Deed
-from phelix_tui.bulk_actions import BulkTarget
+from phelix_tui.bulk_actions import BulkTarget, One
 from phelix_tui.desk import Desk
 from phelix_tui.form import Proof
 from phelix_tui.screens.confirm import CommandForm, Proposal
@@ -46,11 +46,11 @@ _ENDS: Final = {
 _UNTRIED: Final = "untried"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class End:
     """What came of one target: one of `_ENDS` or untried, and what is told of it."""
 
-    target: SessionTarget
+    target: One
     came: str
     told: SafeStr
 
@@ -253,7 +253,7 @@ class BulkConfirm(Dialog[Sequence[End]]):
             self.tell_guard()
             button.focus()
 
-    async def _written(self, target: SessionTarget) -> End:
+    async def _written(self, target: One) -> End:
         plan = self._plans[target.id]
         if isinstance(plan, Envelope):
             return End(target, REFUSED, failure_words(plan.failure()))
@@ -274,14 +274,14 @@ def summary_of(ends: Iterable[End]) -> str:
 
 
 def applied(ends: Iterable[End]) -> frozenset[str]:
-    """The sessions that took the change."""
+    """Those that took the change."""
     return frozenset(end.target.id for end in ends if end.came == DONE)
 
 
 def target_lines(
     target: BulkTarget, action: Action, plans: "dict[str, WritePlan | Envelope] | None" = None
 ) -> list[TextLine]:
-    """Every session with the revision that it is bound to; those in sight, then those hidden by the filter."""
+    """Each with the revision or the lease that it is bound to; those in sight, then those hidden by the filter."""
     seen = [one for one in target.targets if one.id not in target.hidden]
     hidden = [one for one in target.targets if one.id in target.hidden]
     lines: list[TextLine] = []
@@ -291,7 +291,7 @@ def target_lines(
     return lines
 
 
-def _target_line(target: SessionTarget, action: Action, plans: "dict[str, WritePlan | Envelope] | None") -> TextLine:
+def _target_line(target: One, action: Action, plans: "dict[str, WritePlan | Envelope] | None") -> TextLine:
     plan = None if plans is None else plans.get(target.id)
     reason = target.why_not(action)
     if isinstance(plan, Envelope):
@@ -306,7 +306,7 @@ def _target_line(target: SessionTarget, action: Action, plans: "dict[str, WriteP
     return line(*parts, *([cell(f"  {visible(reason)}", "error")] if reason else []), hang=4)
 
 
-def _title_of(target: SessionTarget) -> SafeStr:
+def _title_of(target: One) -> SafeStr:
     title = target.names(target.actions[0])[1]
     return shown(title) if title else SafeStr("untitled")
 
