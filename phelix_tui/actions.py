@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 from phelix_core.commands.preview import WritePlan
+from phelix_core.frozen import frozen_in_order
 from phelix_core.sessions.model import ACTIVE
 from phelix_core.text import SafeStr, visible
 from phelix_core.views.moments import time_of_day
@@ -51,7 +52,7 @@ class Action:
         return self.command.replace(" ", ".")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Guard:
     """Whether a target is still as it was seen, and how to say so."""
 

@@ -6,7 +6,6 @@ records themselves say what was done to them by whom, for ever. Source: console 
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from phelix_core.envelope import Envelope
@@ -23,6 +22,7 @@ from phelix_core.errors import (
     SessionConflict,
     TimedOut,
 )
+from phelix_core.frozen import frozen
 from phelix_core.text import SafeStr
 from phelix_core.views.shown import shown
 
@@ -67,7 +67,7 @@ UNDO: Final[Mapping[str, tuple[bool, str]]] = {
 """By an action's verb: whether what it did can be undone, and how, or why not."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Deed:
     """One write that was confirmed. Texts are safe to show; `about` is the id that it was about."""
 

@@ -4,11 +4,12 @@ Handlers here are the only writers of what is shown. Workers post messages.
 """
 
 import asyncio
+import contextlib
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from textual import on
 from textual.app import SystemCommand
@@ -51,14 +52,10 @@ from phelix_tui.messages import (
     SnapshotPatched,
 )
 from phelix_tui.queue_feed import QueueFeed
-from phelix_tui.screens.attention import AttentionRoom
 from phelix_tui.screens.dialog import Dialog
 from phelix_tui.screens.drawing import failure_words
 from phelix_tui.screens.fleet import FleetRoom
-from phelix_tui.screens.issue import IssueRoom
-from phelix_tui.screens.queue import QueueRoom
 from phelix_tui.screens.room import Room
-from phelix_tui.screens.session import SessionRoom
 from phelix_tui.theming import DEFAULT_THEME, Problem, default_variables, load_themes, stamp_of
 from phelix_tui.widgets.pages import cell
 from phelix_tui.widgets.rowlist import Cell
@@ -76,8 +73,12 @@ if TYPE_CHECKING:
     from phelix_tui.ringing import Ringer
     from phelix_tui.screens.activity import ActivityRoom
     from phelix_tui.screens.approvals import ApprovalsRoom
+    from phelix_tui.screens.attention import AttentionRoom
     from phelix_tui.screens.doctor import DoctorRoom
     from phelix_tui.screens.palette import Palette
+    from phelix_tui.screens.queue import QueueRoom
+
+Kept = TypeVar("Kept", bound=Room)
 
 
 class ConsoleApp(FittingApp[int]):
@@ -97,6 +98,7 @@ class ConsoleApp(FittingApp[int]):
         Binding("6", "activity", "Activity", id="app.activity"),
         Binding("7", "doctor", "Doctor", id="app.doctor"),
         Binding("T", "change_theme", "Theme", show=False, id="app.theme"),
+        Binding("ctrl+l", "paint_anew", "Paint the screen anew", show=False, id="app.paint"),
         Binding("x", "put_hint_away", "Put the hint below away", show=False, id="app.hint"),
     ]
 
@@ -112,16 +114,14 @@ class ConsoleApp(FittingApp[int]):
             live.ready = self.line.ready
         self._given = 0
         self.fleet = FleetRoom(self.desk)
-        self.queue = QueueRoom(self.desk)
-        self.attention = AttentionRoom(self.desk)
-        self._approvals: ApprovalsRoom | None = None
-        self._activity: ActivityRoom | None = None
-        self._doctor: DoctorRoom | None = None
+        self._rooms: dict[str, Room] = {}
         self._deliveries: Deliveries | None = None
         self._last_session: str | None = None
         self._first_look = asyncio.Event()
         self._first_board = asyncio.Event()
         self._first_plans = asyncio.Event()
+        self.when_read: Callable[[], object] | None = None
+        """Called once, when everything has been read for the first time, or could not be."""
         self.environ: Mapping[str, str] = os.environ
         """Where it is told which ways there are to a clipboard and to a terminal's notifications."""
         self.rings_every_s = EVERY_S
@@ -139,6 +139,7 @@ class ConsoleApp(FittingApp[int]):
         self._themes = load_themes(self._theme_folder)
         for theme in self._themes.themes:
             self.register_theme(theme)
+        self._is_dressed = self._is_live = False
         self._choose_theme()
 
     def _load_keys(self) -> "LoadedKeys | None":
@@ -158,6 +159,14 @@ class ConsoleApp(FittingApp[int]):
         wanted = self.desk.env.settings.theme
         self.theme = wanted if wanted in self.available_themes else DEFAULT_THEME
         self.stylesheet.set_variables(self.get_css_variables())
+
+    def refresh_css(self, animate: bool = True) -> None:  # noqa: FBT001, FBT002 - Textual's own form
+        """Dress everything anew; the first time nothing is parsed yet, and once is enough (Textual's hook)."""
+        if self._is_dressed:
+            super().refresh_css(animate=animate)
+        else:
+            self._is_dressed = True
+            self.stylesheet.update(self, animate=animate)
 
     def _look_for_themes(self) -> None:
         """Load a person's themes again where a file of them has changed."""
@@ -197,8 +206,12 @@ class ConsoleApp(FittingApp[int]):
         """Colours of our roles under a theme that has none (Textual's hook)."""
         return default_variables(self.current_theme)
 
-    async def on_mount(self) -> None:
-        """Tell of themes that could not be had, open Fleet, start the feed and the clock."""
+    def get_default_screen(self) -> Screen[Any]:
+        """Fleet is home: no other screen is made, laid out and painted before it (Textual's hook)."""
+        return self.fleet
+
+    def on_mount(self) -> None:
+        """Tell of what could not be had, start the feeds and the clock."""
         wanted = self.desk.env.settings.theme
         if wanted and wanted != self.theme:
             self.notify(
@@ -210,21 +223,32 @@ class ConsoleApp(FittingApp[int]):
         for kind in [kind for kind in self.desk.env.settings.quiet if kind not in WORDS]:
             told = shown(f"config.toml: quiet: there is no kind {kind}; there are {', '.join(sorted(WORDS))}")
             self.notify(told, severity="warning", markup=False)
-        for name, room in (("queue", self.queue), ("attention", self.attention)):
-            # Installed, they keep their cursors while others are in front.
-            self.install_screen(room, name)  # pyright: ignore[reportUnknownMemberType] - Screen[Unknown]
-        await self.push_screen(self.fleet)
+
+    def _go_live(self) -> None:
+        """Start to read, once there is something on the screen to wait before."""
         self.run_worker(self.feed.run(), name="feed", exclusive=True, exit_on_error=False)
-        self.run_worker(self.queue_feed.run(), name="queue feed", group="queue", exclusive=True, exit_on_error=False)
+        self.run_worker(self._watch_queue(), name="queue feed", group="queue", exclusive=True, exit_on_error=False)
         self.run_worker(self._watch_plans(), name="arc feed", group="arc", exclusive=True, exit_on_error=False)
+        self.run_worker(self._read_once(), name="first look", group="first", exit_on_error=False)
         if has_to_deliver(self.desk.env.settings):
             self.run_worker(self._deliver(), name="deliveries", group="memory", exit_on_error=False)
         self.set_interval(1.0, self._second)
+
+    async def _watch_queue(self) -> None:
+        """Look at the queue, the sessions first where there are few of them."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._first_look.wait(), _SESSIONS_FIRST_S)
+        await self.queue_feed.run()
 
     async def _watch_plans(self) -> None:
         """Look at plans, not before the sessions have been read and drawn."""
         await self._first_look.wait()
         await self.arc_feed.run()
+
+    async def _read_once(self) -> None:
+        await self.settled()
+        if self.when_read is not None:
+            self.when_read()
 
     async def _deliver(self) -> None:
         """Hand the memory what waits for it, not before what there is has been drawn."""
@@ -244,8 +268,20 @@ class ConsoleApp(FittingApp[int]):
         found = super().get_driver_class()
         return CountingDriver if found is CountingDriver.__base__ else found
 
+    def forget_painted(self) -> None:
+        """Send the next frame whole: the terminal has another size, or somebody else has written to it."""
+        if isinstance(self._driver, CountingDriver):
+            self._driver.canvas.forget()
+
+    def action_paint_anew(self) -> None:
+        """Paint the whole screen again, after another program has written across it."""
+        self.paint_anew()
+
     def post_display_hook(self) -> None:
-        """After a frame: ask the terminal to say when it has arrived (Textual's hook)."""
+        """After a frame: ask the terminal to say when it has arrived; the first one is the shell (Textual's hook)."""
+        if not self._is_live:
+            self._is_live = True
+            self._go_live()
         driver = self._driver
         if isinstance(driver, CountingDriver) and driver.given != self._given:
             if self.line.asks():
@@ -404,7 +440,7 @@ class ConsoleApp(FittingApp[int]):
         if not self.is_headless and self._driver is not None:
             told = sounded(ring.text, self.environ).decode("utf-8", "replace").removeprefix("\x07")
             self._driver.write(told)
-        here = self._in_front() in (self.attention, self._approvals)
+        here = self._in_front() in (self._rooms.get("attention"), self._rooms.get("approvals"))
         way = "" if here else f" {self.key_of('app.attention')} shows what needs a person."
         self.notify(f"{ring.text}.{way}", markup=False)
 
@@ -429,21 +465,22 @@ class ConsoleApp(FittingApp[int]):
     def _worker_ended(self, message: Worker.StateChanged) -> None:
         """A feed that has ended must not pass for a quiet fleet."""
         worker = cast("Worker[Any]", message.worker)  # pyright: ignore[reportUnknownMemberType] - Worker[Unknown]
-        if worker.name == "feed" and message.state is WorkerState.ERROR:
-            told = unforeseen(cast("Exception", worker.error))
-            self._failed(SnapshotFailed(told.code, f"The live view has stopped; start again. {told.hint}"))
-        if worker.name == "queue feed" and message.state is WorkerState.ERROR:
-            told = unforeseen(cast("Exception", worker.error))
-            self._board_failed(BoardFailed(told.code, f"The live view has stopped; start again. {told.hint}"))
-        if worker.name == "arc feed" and message.state is WorkerState.ERROR:
-            told = unforeseen(cast("Exception", worker.error))
-            self._plans_failed(PlansFailed(told.code, f"The live view has stopped; start again. {told.hint}"))
+        if message.state is not WorkerState.ERROR:
+            return
+        fault = unforeseen(cast("Exception", worker.error))
+        told = (fault.code, f"The live view has stopped; start again. {fault.hint}")
+        if worker.name == "feed":
+            self._failed(SnapshotFailed(*told))
+        elif worker.name == "queue feed":
+            self._board_failed(BoardFailed(*told))
+        elif worker.name == "arc feed":
+            self._plans_failed(PlansFailed(*told))
 
     def _second(self) -> None:
         if self.line.is_behind:  # the next second will do
             return
         screen = self._in_front()
-        if not isinstance(screen, QueueRoom):
+        if screen is not self._rooms.get("queue"):
             self.desk.backlog.tick(self.desk.moment(), ())
         if isinstance(screen, Room):
             self._join_sessions()
@@ -495,6 +532,48 @@ class ConsoleApp(FittingApp[int]):
         while isinstance(self.screen, Room) and not isinstance(self.screen, FleetRoom):
             self.pop_screen()
 
+    def _kept(self, name: str, make: Callable[[], Kept]) -> Kept:
+        """A room that is made when somebody goes there, and keeps its cursor while others are in front."""
+        if name not in self._rooms:
+            self._rooms[name] = made = make()
+            self.install_screen(made, name)  # pyright: ignore[reportUnknownMemberType] - Screen[Unknown]
+        return cast("Kept", self._rooms[name])
+
+    @property
+    def queue(self) -> "QueueRoom":
+        """The room of issues."""
+        from phelix_tui.screens.queue import QueueRoom  # noqa: PLC0415 - what Fleet does without costs its start nothing
+
+        return self._kept("queue", lambda: QueueRoom(self.desk))
+
+    @property
+    def attention(self) -> "AttentionRoom":
+        """The room of what needs a person."""
+        from phelix_tui.screens.attention import AttentionRoom  # noqa: PLC0415 - as above
+
+        return self._kept("attention", lambda: AttentionRoom(self.desk))
+
+    @property
+    def approvals(self) -> "ApprovalsRoom":
+        """The room of plans."""
+        from phelix_tui.screens.approvals import ApprovalsRoom  # noqa: PLC0415 - as above
+
+        return self._kept("approvals", lambda: ApprovalsRoom(self.desk))
+
+    @property
+    def activity(self) -> "ActivityRoom":
+        """The room of what was done in this console."""
+        from phelix_tui.screens.activity import ActivityRoom  # noqa: PLC0415 - as above
+
+        return self._kept("activity", lambda: ActivityRoom(self.desk))
+
+    @property
+    def doctor(self) -> "DoctorRoom":
+        """The room of how the console and its records are doing."""
+        from phelix_tui.screens.doctor import DoctorRoom  # noqa: PLC0415 - as above
+
+        return self._kept("doctor", lambda: DoctorRoom(self.desk, self.feed))
+
     def action_queue(self) -> None:
         """Go to the queue."""
         self._go_to(self.queue)
@@ -503,37 +582,17 @@ class ConsoleApp(FittingApp[int]):
         """Go to what needs attention."""
         self._go_to(self.attention)
 
-    @property
-    def approvals(self) -> "ApprovalsRoom":
-        """The room of plans, made when somebody goes there."""
-        if self._approvals is None:
-            from phelix_tui.screens.approvals import ApprovalsRoom  # noqa: PLC0415 - as the dialogs
-
-            self._approvals = ApprovalsRoom(self.desk)
-            self.install_screen(self._approvals, "approvals")  # pyright: ignore[reportUnknownMemberType] - as above
-        return self._approvals
-
-    def action_activity(self) -> None:
-        """Go to what was done in this console."""
-        if self._activity is None:
-            from phelix_tui.screens.activity import ActivityRoom  # noqa: PLC0415 - as the dialogs
-
-            self._activity = ActivityRoom(self.desk)
-            self.install_screen(self._activity, "activity")  # pyright: ignore[reportUnknownMemberType] - as above
-        self._go_to(self._activity)
-
-    def action_doctor(self) -> None:
-        """Go to how the console and its records are doing."""
-        if self._doctor is None:
-            from phelix_tui.screens.doctor import DoctorRoom  # noqa: PLC0415 - as the dialogs
-
-            self._doctor = DoctorRoom(self.desk, self.feed)
-            self.install_screen(self._doctor, "doctor")  # pyright: ignore[reportUnknownMemberType] - as above
-        self._go_to(self._doctor)
-
     def action_approvals(self) -> None:
         """Go to the plans, what waits for a person first."""
         self._go_to(self.approvals)
+
+    def action_activity(self) -> None:
+        """Go to what was done in this console."""
+        self._go_to(self.activity)
+
+    def action_doctor(self) -> None:
+        """Go to how the console and its records are doing."""
+        self._go_to(self.doctor)
 
     def _go_to(self, room: Room) -> None:
         if not isinstance(self.screen, Room) or self.screen is room:
@@ -548,6 +607,8 @@ class ConsoleApp(FittingApp[int]):
 
     def action_last_session(self) -> None:
         """Go to the session that was opened last."""
+        from phelix_tui.screens.session import SessionRoom  # noqa: PLC0415 - as above
+
         if self._last_session is None:
             self.notify("No session was opened yet; enter opens one on Fleet.", severity="warning", markup=False)
         elif not (isinstance(self.screen, SessionRoom) and self.screen.session_id == self._last_session):
@@ -555,6 +616,8 @@ class ConsoleApp(FittingApp[int]):
 
     @on(IssueWanted)
     def _issue_wanted(self, message: IssueWanted) -> None:
+        from phelix_tui.screens.issue import IssueRoom  # noqa: PLC0415 - as above
+
         below = self.screen_stack[-2] if len(self.screen_stack) > 1 else None
         if isinstance(below, IssueRoom) and below.issue_id == message.issue_id and isinstance(self.screen, Room):
             self.pop_screen()  # issue and session open each other: going there and back makes no tower
@@ -589,6 +652,8 @@ class ConsoleApp(FittingApp[int]):
 
     def action_open_session(self, session_id: str) -> None:
         """Open a session's room."""
+        from phelix_tui.screens.session import SessionRoom  # noqa: PLC0415 - as above
+
         below = self.screen_stack[-2] if len(self.screen_stack) > 1 else None
         if isinstance(below, SessionRoom) and below.session_id == session_id and isinstance(self.screen, Room):
             self.pop_screen()
@@ -746,6 +811,9 @@ class ConsoleApp(FittingApp[int]):
         found = [one.key for kind in kinds for one in bindings_of(kind) if one.id == binding_id]
         return key_name(found[0]) if found else ""
 
+
+_SESSIONS_FIRST_S = 0.2
+"""How long the queue waits for the sessions to be read, which are what the first screen shows."""
 
 _SHORT = 60
 """Characters of what is copied that are named whole."""

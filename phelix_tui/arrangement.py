@@ -13,9 +13,10 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from phelix_core.frozen import frozen_in_order
 from phelix_core.sessions.model import ACTIVE
 from phelix_core.sessions.staleness import SKEW_ALLOWED_MS
 from phelix_core.sessions.summary import SessionSummary
@@ -34,7 +35,7 @@ _FEW: Final = 1_000
 _MOVING_FIELDS: Final = frozenset({"age", "seen", "created", "updated"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Patch:
     """Rows whose line looks different, and how many rows came, went or belong elsewhere."""
 

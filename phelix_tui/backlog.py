@@ -70,6 +70,7 @@ class Backlog:
         self._milestones: dict[str, Milestone] = {}
         self._milestone_needs: dict[str, list[str]] = {}
         self._by_milestone: dict[str, Counter[str]] = {}
+        self._milestone_rows: list[MilestoneRow] | None = None
         self._archived: frozenset[str] = frozenset()
         self._states: dict[str, str] = {}
         self._keys: dict[str, Key] = {}
@@ -111,8 +112,7 @@ class Backlog:
         for lease in board.leases:
             self._stands(lease)
         for issue in board.issues:
-            self._count(self.issues.get(issue.id), -1)
-            self._count(issue, 1)
+            self._counted(self.issues.get(issue.id), issue)
             self.issues[issue.id] = issue
         self._take_needs(board)
         behind = {one for issue_id in touched for one in self._needed_by.get(issue_id, ())}
@@ -139,6 +139,7 @@ class Backlog:
         self._needs, self._needed_by = {}, {}
         self._states, self._keys, self._sorted = {}, {}, []
         self._milestones = {one.id: one for one in board.milestones}
+        self._milestone_rows = None
         self._milestone_needs = {}
         for milestone_id, needed in board.milestone_needs:
             self._milestone_needs.setdefault(milestone_id, []).append(needed)
@@ -174,6 +175,14 @@ class Backlog:
             needs.setdefault(issue_id, []).append(needed)
             self._needed_by.setdefault(needed, set()).add(issue_id)
         self._needs.update({issue_id: tuple(found) for issue_id, found in needs.items()})
+
+    def _counted(self, before: BoardIssue | None, issue: BoardIssue) -> None:
+        """Count an issue in its milestone, where that is not how it is counted already."""
+        if before is not None and (before.milestone_id, before.status) == (issue.milestone_id, issue.status):
+            return
+        self._milestone_rows = None
+        self._count(before, -1)
+        self._count(issue, 1)
 
     def _count(self, issue: BoardIssue | None, step: int) -> None:
         if issue is None or issue.milestone_id is None:
@@ -426,8 +435,11 @@ class Backlog:
         return {one: self.issues[one].task for one in ids if one in self.issues}
 
     def milestones(self) -> list[MilestoneRow]:
-        """Milestones with their derived status and gates."""
-        return milestone_rows(list(self._milestones.values()), self._milestone_needs, self._by_milestone)
+        """Milestones with their derived status and gates; the same list until one of them may differ."""
+        if self._milestone_rows is None:
+            milestones = list(self._milestones.values())
+            self._milestone_rows = milestone_rows(milestones, self._milestone_needs, self._by_milestone)
+        return self._milestone_rows
 
     def blockers(self) -> list[str]:
         """Issues for which claims are refused, most pressing first."""

@@ -8,9 +8,9 @@ Pure: the clock's seconds are handed in. Source: console page, section 11 (notif
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from phelix_core.frozen import frozen_in_order
 from phelix_core.text import SafeStr
 from phelix_core.views.shown import shown
 from phelix_tui.multiplexer import takes_commands, wrapped
@@ -47,7 +47,7 @@ Name = Callable[[str, str], str]
 """A kind and an id; answers what a person calls it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Ring:
     """One bell: what it is about, a text a kind, and the kinds."""
 

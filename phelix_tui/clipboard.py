@@ -18,12 +18,12 @@ import signal
 import subprocess
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 
 from phelix_core.clock import SystemClock
 from phelix_core.errors import AlreadyExists, PhelixError
 from phelix_core.files import Folder
+from phelix_core.frozen import frozen_in_order
 from phelix_core.text import SafeStr
 from phelix_core.views.shown import shown
 from phelix_tui.multiplexer import takes_commands, wrapped
@@ -46,7 +46,7 @@ _X11: Final = (("xclip", "-selection", "clipboard", "-in"), ("xsel", "--clipboar
 _TMUX: Final = ("tmux", "load-buffer", "-w", "-")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Way:
     """One way to try; `argv` is that of the program which takes the text on its standard input."""
 
@@ -55,7 +55,7 @@ class Way:
     argv: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Copied:
     """How it went: the kind of way that took it, None where none did; `told` finishes a sentence about the text."""
 

@@ -4,10 +4,10 @@ It is guarded by the digest alone of what is shown, which names every file. Sour
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from phelix_core.commands.preview import WritePlan
+from phelix_core.frozen import frozen_in_order
 from phelix_core.text import SafeStr
 from phelix_tui.actions import TERMINAL, Action, Guard
 
@@ -27,7 +27,7 @@ DIRECTORY_ACTIONS: Final = (REPAIR,)
 NO_DIRECTORY: Final = "it is being looked at"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class DirectoryTarget:
     """The data directory as it was examined: how many repairs there are to make."""
 

@@ -10,11 +10,11 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from html import escape, unescape
 from typing import Any, Final
 
 from phelix_core.files import why
+from phelix_core.frozen import frozen_in_order
 from phelix_core.redaction import redact
 from phelix_core.text import SafeStr
 from phelix_core.views.exporting import FORMS, ISSUES, PLANS, SESSIONS, IssueLine, PlanLine, SessionLine, exported
@@ -35,7 +35,7 @@ Progress = Callable[[int, int], None]
 Source = Arrangement | Backlog | PlanBoard
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Written:
     """What came of it: the file's full path as people write it, or why there is none."""
 

@@ -9,6 +9,7 @@ and all is painted once more. Source: console page, public report 17.
 """
 
 import shutil
+from time import monotonic
 from typing import Any, TypeVar
 
 from textual.events import Resize
@@ -31,9 +32,17 @@ class FittingApp(GuardedApp[Result]):
         super().__init__(ansi_color=ansi_color)
         self._had_focus: dict[Screen[Any], Widget] = {}
         self._fitting: Timer | None = None
+        self._opened_at = float("inf")
+        self._was_resized = False
 
-    def on_resize(self) -> None:
+    def on_mount(self) -> None:
+        """Sizes that were told before there was anything to paint need no second painting."""
+        self._opened_at = monotonic()
+
+    def on_resize(self, event: Resize) -> None:
         """Remember where the keyboard is, and wait until the sizes are still."""
+        self._was_resized = self._was_resized or event.time > self._opened_at
+        self.forget_painted()
         for screen in self.screen_stack:
             if screen.focused is not None:
                 self._had_focus[screen] = screen.focused
@@ -51,6 +60,16 @@ class FittingApp(GuardedApp[Result]):
             self.post_message(Resize(size, size))
             return
         self._give_focus_back()
+        if self._was_resized:
+            self._was_resized = False
+            self.paint_anew()
+
+    def forget_painted(self) -> None:
+        """The terminal may show anything; for those who keep account of it."""
+
+    def paint_anew(self) -> None:
+        """Paint everything, whatever the terminal shows."""
+        self.forget_painted()
         self.refresh()
 
     def _real_size(self) -> Size:

@@ -7,19 +7,19 @@ written is no trouble of the operator's; hints then go with the console.
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
 from phelix_core.clock import SystemClock
 from phelix_core.errors import AlreadyExists
 from phelix_core.files import Folder
+from phelix_core.frozen import frozen_in_order
 
 FILE: Final = "hints.json"
 _LOCK: Final = ".hints.json.lock"
 _LARGEST: Final = 4096
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Hint:
     """A hint: its name in the file, the action that shows it was understood, the binding, and the words."""
 

@@ -4,10 +4,10 @@ Checkpoints and heartbeats are the holder's own and not offered. Source: console
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from phelix_core.commands.preview import WritePlan
+from phelix_core.frozen import frozen_in_order
 from phelix_core.queue.board import BoardIssue
 from phelix_core.queue.model import ACTIVE, BLOCKED, DONE, FAILED, IN_PROGRESS, NEEDS_RECOVERY, PENDING, READY, Lease
 from phelix_core.text import SafeStr, visible
@@ -90,7 +90,7 @@ NO_ISSUE: Final = "no issue is selected"
 ISSUE_ACTIONS: Final = (RECOVER, PROMOTE, UNBLOCK, RELEASE, CLOSE, ROLLBACK, RETRY)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class IssueTarget:
     """An issue as it is on the screen: bound to its epoch, its lease and its last renewal."""
 

@@ -23,7 +23,6 @@ word, and reports a binding that has two keys as a clash with itself: nothing is
 import pkgutil
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from types import MappingProxyType
@@ -35,6 +34,7 @@ from textual.keys import REPLACED_KEYS, Keys, key_to_character
 from phelix_core.clock import SystemClock
 from phelix_core.errors import NotFound, PhelixError
 from phelix_core.files import Folder, UnreadableFile
+from phelix_core.frozen import frozen_in_order
 from phelix_core.text import SafeStr
 from phelix_core.views.shown import shown
 
@@ -59,7 +59,7 @@ _ARRIVES_AS: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Problem:
     """An entry that is not used, or not with all of its keys, and why; safe to show. An empty entry is the file."""
 
@@ -72,7 +72,7 @@ class Problem:
         return SafeStr(f"{FILE}: {f'{self.entry}: ' if self.entry else ''}{self.reason}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class LoadedKeys:
     """What `App.set_keymap` takes, and what of the file cannot be used."""
 
@@ -80,7 +80,7 @@ class LoadedKeys:
     problems: tuple[Problem, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Declared:
     """Every binding there is: keys by id, the ids that may be moved, and which are in force together."""
 

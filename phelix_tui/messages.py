@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # plans are looked at once the first rows are drawn
     from phelix_core.arc.board import ArcBoard
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class SnapshotLoaded(Message):
     """Every record was looked at; of many, `arrangement` holds them sorted already."""
 
@@ -23,26 +23,26 @@ class SnapshotLoaded(Message):
     arrangement: Arrangement | None = None
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class SnapshotPatched(Message):
     """Some records were looked at again; None means the record is gone."""
 
     changes: Mapping[str, Found | None]
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class LookupTookLong(Message):
     """The core has been looking up references for a while."""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class LookupFinished(Message):
     """The ids that the core found for each filter it was asked for; empty when something else is wanted by now."""
 
     answers: Mapping[str, frozenset[str]]
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class LookupFailed(Message):
     """The references that the filter asks for could not be looked up."""
 
@@ -50,7 +50,7 @@ class LookupFailed(Message):
     reason: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class SnapshotFailed(Message):
     """The records could not be looked at; what is shown is old."""
 
@@ -58,7 +58,7 @@ class SnapshotFailed(Message):
     reason: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class BoardLoaded(Message):
     """The queue was looked at: all of it, or what changed; of many issues, `backlog` holds them sorted already."""
 
@@ -66,7 +66,7 @@ class BoardLoaded(Message):
     backlog: Backlog | None = None
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class BoardFailed(Message):
     """The queue could not be looked at; what is shown of it is old."""
 
@@ -74,19 +74,19 @@ class BoardFailed(Message):
     reason: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class QueueGone(Message):
     """There is no queue here."""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class PlansLoaded(Message):
     """Plans, approvals and operations were looked at."""
 
     board: "ArcBoard"
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class PlansFailed(Message):
     """They could not be looked at; what is shown of them is old."""
 
@@ -94,7 +94,7 @@ class PlansFailed(Message):
     reason: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class PlanWanted(Message):
     """An operator asked for a plan's room; `kind` says whose id `subject` is: a plan, an operation, a deployment."""
 
@@ -102,21 +102,21 @@ class PlanWanted(Message):
     subject: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class ReferencesWanted(Message):
     """An operator asked for what a session refers to."""
 
     session_id: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class IssueWanted(Message):
     """An operator asked for an issue's room."""
 
     issue_id: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class SessionWanted(Message):
     """An operator asked for a session's room."""
 

@@ -7,10 +7,10 @@ looked through at once. Words may stand in any order; each must be there. Source
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Final, NamedTuple
 
+from phelix_core.frozen import frozen
 from phelix_core.text import SafeStr
 from phelix_core.views.rows import BadRecord
 from phelix_tui.desk import Desk
@@ -27,7 +27,7 @@ ISSUE: Final = "issue"
 PLAN: Final = "plan"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Offer:
     """One thing to choose: what it is called, what is told of it, and what it does; `reason` says why it cannot."""
 

@@ -5,7 +5,6 @@ done first is told, and nothing is tried again. Source: console page, section 6 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from phelix_core.arc.approvals import Approval
@@ -15,6 +14,7 @@ from phelix_core.arc.operations import INDETERMINATE, PENDING, Operation
 from phelix_core.arc.standing import DENIED, NONE, STALE, VALID, Standing
 from phelix_core.commands.preview import WritePlan
 from phelix_core.errors import ApprovalRequired
+from phelix_core.frozen import frozen_in_order
 from phelix_core.text import SafeStr, visible
 from phelix_core.views.arc.rows import ENDED, STATES, row_id_of, stale_reason, state_of, subject_of
 from phelix_core.views.arc.story import denied_reason
@@ -62,7 +62,7 @@ NO_PLAN: Final = "no plan is selected"
 PLAN_ACTIONS: Final = (APPROVE, REVOKE, APPLY, CANCEL)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class PlanTarget:
     """A plan, an operation without one, or a file that is none, as it is on the screen."""
 

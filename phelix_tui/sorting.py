@@ -7,9 +7,9 @@ page, sections 3 and 10.
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Final
 
+from phelix_core.frozen import frozen_in_order
 from phelix_core.text import SafeStr
 
 Key = tuple[Any, ...]
@@ -21,7 +21,7 @@ AT_ONCE: Final = 5_000
 _PART: Final = 10_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Order:
     """A column's name, and whether its order is turned around."""
 

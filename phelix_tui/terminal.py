@@ -24,9 +24,10 @@ import termios
 import threading
 import time
 from collections.abc import Callable, Generator, MutableMapping
-from dataclasses import dataclass
 from types import FrameType, TracebackType
 from typing import Any, Self
+
+from phelix_core.frozen import frozen_in_order
 
 GRACE_S = 0.8
 """What the app gets for a clean exit after a signal."""
@@ -231,7 +232,7 @@ class Watchdog:
         os._exit(self._exit_code or 1)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class ColourWish:
     """What `NO_COLOR` asks for (https://no-color.org: any value but the empty one).
 

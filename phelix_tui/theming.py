@@ -6,19 +6,17 @@ that a console under any Textual theme, or a user's half-filled one, still draws
 once, with its reason, and skipped. Status is never told by colour alone: the words are the caller's.
 """
 
-import json
 import os
 import stat
 import tomllib
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar
+from typing import Any
 
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
-from phelix_core.checks import Check, full_match
+from phelix_core.frozen import frozen_in_order
 from phelix_core.text import SafeStr
 from phelix_core.views.shown import shown
 
@@ -26,16 +24,6 @@ DEFAULT_THEME = "phelix-dark"
 LARGEST_FILE = 64 * 1024
 """Bytes; a theme takes about one thousand."""
 
-NAME = full_match(r"[a-z][a-z0-9-]{0,39}", "a name of small letters, digits and hyphens")
-COLOUR = full_match(r"#[0-9a-fA-F]{6}", "a colour such as #7db8f0")
-Colour = Annotated[str, COLOUR]
-
-
-def _colour_or_none(value: str | None) -> str | None:
-    return None if value is None else COLOUR.apply(value)
-
-
-MaybeColour = Annotated[str | None, Check(_colour_or_none)]
 
 STAND_INS: Mapping[str, str] = MappingProxyType(
     {
@@ -80,72 +68,7 @@ ROLES: Mapping[str, str] = MappingProxyType(
 """The role a cell may name, and the theme variable that colours it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BaseColours:
-    """`[base]`: the grounds, the text on them, and the signals. What is optional takes after another."""
-
-    __pydantic_config__: ClassVar = {"extra": "forbid"}
-    background: Colour
-    surface: Colour
-    panel: Colour
-    foreground: Colour
-    primary: Colour
-    success: Colour
-    warning: Colour
-    error: Colour
-    secondary: MaybeColour = None
-    accent: MaybeColour = None
-    muted: MaybeColour = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowGrounds:
-    """`[row]`: grounds of the row under the cursor, with and without focus, and of marked rows."""
-
-    __pydantic_config__: ClassVar = {"extra": "forbid"}
-    cursor: MaybeColour = None
-    cursor_blurred: MaybeColour = None
-    marked: MaybeColour = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatusColours:
-    """`[status]`: text that names a status."""
-
-    __pydantic_config__: ClassVar = {"extra": "forbid"}
-    active: MaybeColour = None
-    stale: MaybeColour = None
-    completed: MaybeColour = None
-    failed: MaybeColour = None
-    cancelled: MaybeColour = None
-    unread: MaybeColour = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReferenceColours:
-    """`[reference]`: text that names the state of a reference."""
-
-    __pydantic_config__: ClassVar = {"extra": "forbid"}
-    present: MaybeColour = None
-    missing: MaybeColour = None
-    unavailable: MaybeColour = None
-    unknown: MaybeColour = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThemeFile:
-    """A theme as it stands in its file."""
-
-    __pydantic_config__: ClassVar = {"extra": "forbid", "strict": True}
-    name: Annotated[str, NAME]
-    dark: bool
-    base: BaseColours
-    row: RowGrounds = RowGrounds()
-    status: StatusColours = StatusColours()
-    reference: ReferenceColours = ReferenceColours()
-
-
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Problem:
     """A theme file that was skipped, and why; both safe to show."""
 
@@ -153,7 +76,7 @@ class Problem:
     reason: SafeStr
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class LoadedThemes:
     """The themes that can be used, ours first, and the files that cannot."""
 
@@ -167,18 +90,24 @@ def load_themes(user_folder: str | None = None) -> LoadedThemes:
     A user's theme replaces a shipped one of its name; of two in the folder, the first by file name
     stays.
     """
-    themes = {name: as_theme(_trusted(raw)) for name, raw in _shipped()}
+    themes = {name: as_theme(raw) for name, raw in _shipped()}
     problems: list[Problem] = []
     own: set[str] = set()
     for path in _toml_files(user_folder) if user_folder is not None else ():
         try:
-            found = checked(_read(path), taken=own)
+            found = _checked(_read(path), taken=own)
         except Exception as error:  # noqa: BLE001 - the edge: whatever is wrong with a file, it is skipped
             problems.append(Problem(shown(path), shown(f"{error}" or type(error).__name__)))
             continue
-        own.add(found.name)
-        themes[found.name] = as_theme(found)
+        own.add(found["name"])
+        themes[found["name"]] = as_theme(found)
     return LoadedThemes(tuple(themes.values()), tuple(problems))
+
+
+def _checked(text: str, taken: Collection[str]) -> dict[str, Any]:
+    from phelix_tui.theme_file import checked  # noqa: PLC0415 - what shipped themes do without costs 5 ms, and pydantic 100
+
+    return checked(text, taken)
 
 
 def stamp_of(folder: str) -> tuple[tuple[str, int, int, int], ...] | None:
@@ -203,42 +132,18 @@ class ThemeRefused(ValueError):
     """A theme file that cannot be used; the message says why."""
 
 
-def checked(text: str, taken: Collection[str] = ()) -> ThemeFile:
-    """Parse and check a theme file; `ThemeRefused` names the first thing that is wrong, or a taken name."""
-    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - 100 ms that only own themes cost
-
-    try:
-        raw = tomllib.loads(text)
-        found = TypeAdapter(ThemeFile).validate_json(json.dumps(raw, default=str))
-    except tomllib.TOMLDecodeError as error:
-        raise ThemeRefused(f"not TOML: {error}") from None
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ThemeRefused(f"{where}: {first['msg']}") from None
-    if found.name in taken:
-        raise ThemeRefused(f"another file has the name {found.name} already")
-    return found
-
-
-def as_theme(found: ThemeFile) -> Theme:
-    """Make a Textual theme, with a value for each of our variables."""
-    base = {key: value for key, value in asdict(found.base).items() if key != "muted"}
-    chosen = {
-        "muted": found.base.muted,
-        **{f"row-{key.replace('_', '-')}": value for key, value in asdict(found.row).items()},
-        **{f"st-{key}": value for key, value in asdict(found.status).items()},
-        **{f"ref-{key}": value for key, value in asdict(found.reference).items()},
-    }
-    ours = {key: value or base[STAND_INS[key]] for key, value in chosen.items()}
-    accent = found.base.accent or found.base.primary
+def as_theme(raw: Mapping[str, Any]) -> Theme:
+    """Make a Textual theme of a checked file, with a value for each of our variables."""
+    base = {key: value for key, value in raw["base"].items() if key != "muted"}
+    ours = {name: _chosen(raw, name) or base[stand_in] for name, stand_in in STAND_INS.items()}
+    accent = base.get("accent") or base["primary"]
     textuals = {
         "block-cursor-background": ours["row-cursor"],
-        "block-cursor-foreground": found.base.foreground,
+        "block-cursor-foreground": base["foreground"],
         "block-cursor-blurred-background": ours["row-cursor-blurred"],
-        "block-cursor-blurred-foreground": found.base.foreground,
-        "footer-background": found.base.panel,
-        "footer-foreground": found.base.foreground,
+        "block-cursor-blurred-foreground": base["foreground"],
+        "footer-background": base["panel"],
+        "footer-foreground": base["foreground"],
         "footer-description-foreground": ours["muted"],
         "footer-key-foreground": accent,
         "input-selection-background": ours["row-cursor"],
@@ -247,12 +152,19 @@ def as_theme(found: ThemeFile) -> Theme:
         "scrollbar": ours["row-cursor"],
         "scrollbar-hover": ours["muted"],
         "scrollbar-active": accent,
-        "scrollbar-background": found.base.background,
-        "scrollbar-background-hover": found.base.background,
-        "scrollbar-background-active": found.base.background,
-        "scrollbar-corner-color": found.base.background,
+        "scrollbar-background": base["background"],
+        "scrollbar-background-hover": base["background"],
+        "scrollbar-background-active": base["background"],
+        "scrollbar-corner-color": base["background"],
     }
-    return Theme(name=found.name, dark=found.dark, variables={**textuals, **ours}, **base)
+    return Theme(name=raw["name"], dark=raw["dark"], variables={**textuals, **ours}, **base)
+
+
+def _chosen(raw: Mapping[str, Any], name: str) -> str | None:
+    """The colour that a file gives a variable of ours, if it does."""
+    part, _, key = name.partition("-")
+    section = {"st": "status", "ref": "reference", "row": "row"}.get(part, "base")
+    return raw.get(section, {}).get(key.replace("-", "_") or part)
 
 
 def default_variables(theme: Theme) -> dict[str, str]:
@@ -269,22 +181,10 @@ def shipped_folder() -> str:
 
 
 def _shipped() -> list[tuple[str, dict[str, Any]]]:
-    """Read our own files, the default one first."""
+    """Read our own files at their word, the default one first; the tests put each through the check."""
     raw = [tomllib.loads(_read(path)) for path in _toml_files(shipped_folder())]
     raw.sort(key=lambda found: (found["name"] != DEFAULT_THEME, found["name"]))
     return [(found["name"], found) for found in raw]
-
-
-def _trusted(raw: dict[str, Any]) -> ThemeFile:
-    """Take a shipped file at its word; the tests put each through `checked`."""
-    return ThemeFile(
-        name=raw["name"],
-        dark=raw["dark"],
-        base=BaseColours(**raw["base"]),
-        row=RowGrounds(**raw["row"]),
-        status=StatusColours(**raw["status"]),
-        reference=ReferenceColours(**raw["reference"]),
-    )
 
 
 def _toml_files(folder: str) -> list[str]:

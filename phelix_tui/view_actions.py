@@ -4,10 +4,10 @@ Source: console page, section 4 (saved views).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from phelix_core.commands.preview import WritePlan
+from phelix_core.frozen import frozen
 from phelix_core.text import SafeStr
 from phelix_tui.actions import TERMINAL, Action, Guard, filled
 
@@ -31,7 +31,7 @@ REMOVE_VIEW: Final = Action(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ViewTarget:
     """A saved view: what is known of it before the form is filled in, and the names that are taken.
 

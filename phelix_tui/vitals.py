@@ -7,10 +7,10 @@ page, sections 2 (Doctor) and 9.
 import os
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from phelix_core.frozen import frozen, frozen_in_order
 from phelix_core.redaction import redact
 from phelix_core.text import SafeStr
 from phelix_core.views.moments import long_span
@@ -28,7 +28,7 @@ _FEW: Final = 3
 _KIB: Final = 1024
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Fact:
     """One thing to know, in the role that says how well it is."""
 
@@ -98,7 +98,7 @@ def file_facts(desk: "Desk") -> list[Fact]:
     return [*facts, Fact("queue", shown(f"{desk.queue_place}, {wal}"))]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Screen:
     """What the console draws on: its size in cells, and the colours it sends."""
 

@@ -22,16 +22,19 @@ import stat
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from watchfiles import Change
-
+from phelix_core.frozen import frozen_in_order
 from phelix_core.mounts import remote_kind
-from phelix_tui.native import native_changes
+
+if TYPE_CHECKING:  # the screen is painted before the watch is loaded
+    from watchfiles import Change
 
 Reason = Literal["start", "changed", "replaced", "restarted", "missed", "polled", "reconcile"]
-Changes = AsyncIterator[set[tuple[Change, str]]]
+Changes = AsyncIterator[set[tuple["Change", str]]]
+
+_MODIFIED: Final = 2
+"""`Change.modified`."""
 
 NATIVE = "fsevents" if sys.platform == "darwin" else "inotify"
 POLLING = "polling"
@@ -44,7 +47,7 @@ SAME_TICK_NS = 50_000_000
 """Changes this close together may leave one and the same folder time behind."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Batch:
     """Names to look at again, relative to the folder; None means all of them, and gone ones too."""
 
@@ -52,7 +55,7 @@ class Batch:
     reason: Reason
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Stamp:
     """What one `stat` of the folder said: which folder it is, and when its entries last changed."""
 
@@ -73,6 +76,12 @@ def look(folder: str) -> Stamp | None:
 
 def _nothing(_name: str) -> bool:
     return False
+
+
+def _native_changes(*folders: str, **options: Any) -> Changes:
+    from phelix_tui.native import native_changes  # noqa: PLC0415 - see above
+
+    return native_changes(*folders, **options)
 
 
 class FolderWatch:
@@ -97,7 +106,7 @@ class FolderWatch:
         self.folder = os.path.abspath(folder)
         self._ignores = ignores
         self._reconcile_s, self._look_s, self._poll_s = reconcile_s, look_s, poll_s
-        self._awatch: Callable[..., Changes] = awatch or native_changes
+        self._awatch: Callable[..., Changes] = awatch or _native_changes
         self._monotonic, self._remote_kind = monotonic, remote_kind
         self._mode, self._reason = POLLING, "not started"
         self._restarts, self._failures = 0, 0
@@ -179,13 +188,13 @@ class FolderWatch:
             return await self._arm("restarted")
         return await self._glance(now) if now >= self._look_due else None
 
-    async def _heard(self, pull: asyncio.Task[set[tuple[Change, str]]]) -> Batch | None:
+    async def _heard(self, pull: "asyncio.Task[set[tuple[Change, str]]]") -> Batch | None:
         """Turn what the watcher reported, or died of, into a batch."""
         try:
             changes = pull.result()
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - this is the watcher's edge
             return await self._stumble(error)
-        if any(change != Change.modified and self._leads_to_folder(path) for change, path in changes):
+        if any(change != _MODIFIED and self._leads_to_folder(path) for change, path in changes):
             # Not by comparing inodes: a folder made right after another went often gets the same one.
             return await self._arm("replaced")
         self._listen()
@@ -266,7 +275,7 @@ class FolderWatch:
         else:
             self._mode, self._reason = POLLING, _told(error)
 
-    def _listen(self) -> asyncio.Task[set[tuple[Change, str]]]:
+    def _listen(self) -> "asyncio.Task[set[tuple[Change, str]]]":
         """Ask the watcher for its next set of changes."""
         assert self._events is not None  # noqa: S101 - only called with a watcher
         self._pull = asyncio.ensure_future(_next_of(self._events))
@@ -308,7 +317,7 @@ class FolderWatch:
             holder = os.path.dirname(holder)
         return (holder,)
 
-    def _concerns(self, _change: Change, path: str) -> bool:
+    def _concerns(self, _change: "Change", path: str) -> bool:
         """Watchfiles' filter: what is in the folder, and the folder and its ancestors themselves."""
         if self._leads_to_folder(path):
             return True
@@ -330,7 +339,7 @@ class FolderWatch:
             self._last_lag_ms = max(0.0, (time.time_ns() - stamp.mtime_ns) / 1e6)
 
 
-async def _next_of(changes: Changes) -> set[tuple[Change, str]]:
+async def _next_of(changes: Changes) -> "set[tuple[Change, str]]":
     return await anext(changes)
 
 

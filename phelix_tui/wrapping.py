@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
+from phelix_core.frozen import frozen_in_order
 from phelix_core.text import SafeStr
 from phelix_tui.cells import cell_width, settled
 from phelix_tui.widgets.rowlist import Cell
@@ -12,7 +12,7 @@ from phelix_tui.widgets.rowlist import Cell
 _WORD_OR_SPACES = re.compile(" +|[^ ]+")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class TextLine:
     """One logical line; what does not fit goes on below it, `hang` cells in."""
 

@@ -68,7 +68,7 @@ class ApprovalsRoom(ListRoom):
             yield RowList(_COLUMNS, id="plans", placeholder=SafeStr("Reading the plans…"))
             yield TextPage(id="preview")
         yield Entry(id="filter", placeholder="words: id, application, action, state, asker", select_on_focus=False)
-        yield Bar(id="state")
+        yield Bar(id="state", classes="-nothing")
 
     def on_mount(self) -> None:
         """The list has the focus."""
@@ -182,9 +182,7 @@ class ApprovalsRoom(ListRoom):
             counted = [cell("plans unknown " if self.desk.plans_failure else "reading… ")]
         self.query_one("#title", Bar).show(self.title_cells(self.NAME), counted, keeps="right")
         self._tell_banner()
-        state, left = self.query_one("#state", Bar), self._state()
-        state.display = bool(left)
-        state.show(left)
+        self.show_state(self._state())
         listed.placeholder = self._placeholder()
         if not listed.row_count:
             self.query_one("#preview", TextPage).show(self._first_steps())

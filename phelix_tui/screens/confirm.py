@@ -7,7 +7,6 @@ many are moved. Source: console page, section 6.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from textual import on, work
@@ -22,6 +21,7 @@ from textual.widgets import Button, Input
 from phelix_core.commands.preview import WritePlan
 from phelix_core.commands.registry import load_command
 from phelix_core.envelope import Envelope
+from phelix_core.frozen import frozen_in_order
 from phelix_core.strictjson import plain
 from phelix_core.text import SafeStr, visible
 from phelix_core.views.confirmation import Confirmation, confirmation
@@ -43,7 +43,7 @@ _PROVES = "0123456789abcdef"
 """What proofs are made of: counts, and ends of ids."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Proposal:
     """A write that an operator wants: the action, its target as shown, and what was filled in."""
 
@@ -52,7 +52,7 @@ class Proposal:
     values: Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Outcome:
     """What came of a proposal that was confirmed."""
 

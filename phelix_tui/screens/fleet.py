@@ -6,7 +6,7 @@ and 9.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
@@ -21,20 +21,19 @@ from phelix_core.sessions.summary import SessionSummary
 from phelix_core.text import SafeStr, visible
 from phelix_core.views.rows import Found, SessionRow
 from phelix_core.views.shown import shown
-from phelix_tui.actions import SessionTarget, Target
+from phelix_tui.actions import SessionTarget
 from phelix_tui.arrangement import Arrangement, Patch, subjects_of
-from phelix_tui.bulk_actions import BulkTarget
 from phelix_tui.desk import Desk
 from phelix_tui.form import Entry
 from phelix_tui.lookup import Lookup
 from phelix_tui.messages import LookupFailed, LookupFinished, LookupTookLong
 from phelix_tui.screens.drawing import failure_lines, last_read_lines, preview_lines, state_cell
 from phelix_tui.screens.first_steps import FIRST_COMMAND, looking_command, unreadable_lines
-from phelix_tui.screens.list_room import ListRoom
+from phelix_tui.screens.marking import MarkingRoom
 from phelix_tui.screens.queue_drawing import session_lease_lines
 from phelix_tui.screens.room import state_cells
 from phelix_tui.widgets.pages import Bar, TextPage, cell
-from phelix_tui.widgets.rowlist import MARK_GLYPH, Cell, Column, Row, RowList
+from phelix_tui.widgets.rowlist import Cell, Column, Row, RowList
 from phelix_tui.wrapping import TextLine, line
 
 if TYPE_CHECKING:
@@ -54,16 +53,13 @@ _OFFER_PAUSE_S = 0.1
 _MOST_OFFERS = 12
 
 
-class FleetRoom(ListRoom):
+class FleetRoom(MarkingRoom):
     """The list and its preview."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "find", "Find", id="fleet.find"),
         Binding("v", "app.views", "Saved views", id="fleet.views"),
         Binding("o", "open_references", "What it refers to", id="fleet.references"),
-        Binding("space", "mark", "Mark or unmark", show=False, id="fleet.mark"),
-        Binding("V", "mark_range", "Mark from the last mark to here", show=False, id="fleet.mark-range"),
-        Binding("U", "unmark", "Unmark all", show=False, id="fleet.unmark"),
         Binding("escape", "clear_filter", "Clear the filter", show=False, id="fleet.clear"),
         Binding("R", "apply_waiting", "Apply waiting rows", show=False, id="fleet.apply-waiting"),
         Binding("tab", "other_pane", "List or preview", show=False, id="fleet.pane"),
@@ -94,7 +90,7 @@ class FleetRoom(ListRoom):
             yield TextPage(id="preview")
         yield Entry(id="filter", placeholder="billing is:stale age>2h -status=failed /regex/", select_on_focus=False)
         yield Bar(id="offers")
-        yield Bar(id="state")
+        yield Bar(id="state", classes="-nothing")
 
     def on_mount(self) -> None:
         """The list has the focus."""
@@ -127,19 +123,14 @@ class FleetRoom(ListRoom):
         """The filter that the rows match."""
         return self.arrangement.wanted
 
-    def target(self) -> Target | None:
-        """What is marked, or else the session under the cursor, as it is on the screen."""
-        session_id, marks = self.selected_id(), self.listed.marks
-        if marks:
-            hidden = self.listed.hidden_marks
-            ids = [*(one for one in self.listed.ids if one in marks), *sorted(hidden)]
-            found = ((one, self.arrangement.found(one)) for one in ids)
-            targets = tuple(SessionTarget(one, seen) for one, seen in found if seen is not None)
-            if len(targets) > 1 or hidden:
-                return BulkTarget(targets, hidden) if targets else None
-            return targets[0] if targets else None
-        found = self.arrangement.found(session_id) if session_id else None
-        return SessionTarget(session_id, found) if session_id and found is not None else None
+    def is_there(self, row_id: str) -> bool:
+        """Whether the record is still known."""
+        return row_id in self.arrangement
+
+    def target_of(self, row_id: str) -> SessionTarget | None:
+        """The session, as it is on the screen."""
+        found = self.arrangement.found(row_id)
+        return None if found is None else SessionTarget(row_id, found)
 
     def count_cells(self) -> list[Cell]:
         """How many of each state, of what is listed."""
@@ -161,10 +152,10 @@ class FleetRoom(ListRoom):
             return
         if changes is None:
             self.keep_order()
-            self._unmark_gone()
+            self.unmark_gone()
         elif gone := [session_id for session_id, found in changes.items() if found is None]:
             self.listed.patch([self._line_of(session_id) for session_id in gone])
-            self._unmark_gone(gone)
+            self.unmark_gone(gone)
         self._take(patch)
         self._lookup.changed()
         selected = self.selected_id()
@@ -193,7 +184,7 @@ class FleetRoom(ListRoom):
 
     def thawed(self) -> None:
         """What was withheld comes in; marks go with records that have gone."""
-        self._unmark_gone()
+        self.unmark_gone()
         super().thawed()
         self._lookup.changed()
 
@@ -214,7 +205,7 @@ class FleetRoom(ListRoom):
             self._tell()
             return
         self.keep_order()
-        self._unmark_gone()
+        self.unmark_gone()
         self.reorder()
         self._lookup.changed()
         self.ask_preview()
@@ -250,14 +241,9 @@ class FleetRoom(ListRoom):
         fleet = self.listed
         fleet.patch([self._line(row) for row in patch.rows])
         self._waiting += patch.moved
-        if self._waiting and not self._held():
+        if self._waiting and not self.holds_order():
             self.reorder()
         self._tell()
-
-    def _held(self) -> bool:
-        """Whether a new order must wait: somebody is moving about, or has marked rows."""
-        rows = self.listed.row_count
-        return self.is_order_held(rows) or (rows > 0 and bool(self.listed.marks))
 
     def reorder(self) -> None:
         """Bring the new order in."""
@@ -308,8 +294,7 @@ class FleetRoom(ListRoom):
             counted = [cell("sessions unknown " if self._failure else "reading… ")]
         self.query_one("#title", Bar).show(self.title_cells(), counted, keeps="right")
         left, right = self._state()
-        self.query_one("#state", Bar).show(left, right)
-        self.query_one("#state", Bar).display = bool(left or right)
+        self.show_state(left, right)
         fleet.placeholder = self._placeholder()
         preview = self.query_one("#preview", TextPage)
         if not listed:
@@ -319,16 +304,16 @@ class FleetRoom(ListRoom):
     def _state(self) -> tuple[list[Cell], list[Cell]]:
         arrangement = self.arrangement
         if self._failure is not None:
-            return [cell(" ✗ What is shown is old. ", "bold error"), Cell(self._failure, "error")], self._told_marks()
+            return [cell(" ✗ What is shown is old. ", "bold error"), Cell(self._failure, "error")], self.told_marks()
         left: list[Cell] = []
         if self._wrong is not None:
-            return self._told_wrong(self._wrong), self._told_marks()
+            return self._told_wrong(self._wrong), self.told_marks()
         if arrangement.wanted:
             left = [cell(" / ", "accent"), Cell(shown(arrangement.wanted), "bold"), *self._told_matches()]
         if self._waiting:
             left.append(cell(f" ↕ {self._waiting:,} waiting · R applies", "warning"))
         left += self.order_cells()
-        return left, self._told_marks()
+        return left, self.told_marks()
 
     def _told_matches(self) -> list[Cell]:
         """How many rows match; not while they are those of the filter before, or else that they may be old."""
@@ -344,14 +329,6 @@ class FleetRoom(ListRoom):
         elif self._looking:
             cells.append(cell("   looking…", "muted"))
         return cells
-
-    def _told_marks(self) -> list[Cell]:
-        """How many rows are marked, and how many of them the list does not show."""
-        fleet = self.listed
-        if not fleet.marks:
-            return []
-        hidden = f" ({fleet.hidden_mark_count:,} hidden)" if fleet.hidden_mark_count else ""
-        return [cell(f" {MARK_GLYPH} {len(fleet.marks):,} marked{hidden} ", "accent")]
 
     def _told_wrong(self, wrong: "FilterError") -> list[Cell]:
         """What was typed with the token at fault marked, and what is wrong with it; the rows are as before."""
@@ -541,37 +518,10 @@ class FleetRoom(ListRoom):
 
     # Marks
 
-    def action_mark(self) -> None:
-        """Mark or unmark the row under the cursor; a preview that cannot scroll hands its space bar on to here."""
-        fleet = self.listed
-        if fleet.has_focus and self._is_there(fleet.cursor_id):
-            fleet.toggle_mark()
-
-    def action_mark_range(self) -> None:
-        """Mark the rows from the last one marked to the cursor."""
-        self.listed.mark_range()
-        self._unmark_gone()
-
-    def action_unmark(self) -> None:
-        """Unmark all rows, hidden ones too."""
-        self.listed.marks = frozenset()
-
-    def _is_there(self, session_id: str | None) -> bool:
-        return session_id is not None and session_id in self.arrangement
-
-    def _unmark_gone(self, gone: Iterable[str] | None = None) -> None:
-        """A mark goes with its record; `gone` names the records that have gone, where that is known."""
-        fleet = self.listed
-        if not fleet.marks:
-            return
-        lost = [row_id for row_id in (fleet.marks if gone is None else gone) if not self._is_there(row_id)]
-        if any(row_id in fleet.marks for row_id in lost):
-            fleet.marks = fleet.marks.difference(lost)
-
     @on(RowList.MarksChanged)
     def _marks_changed(self, message: RowList.MarksChanged) -> None:
         """A filter that asks for marks follows at once; with the last mark, what had waited for it comes in."""
-        if self.arrangement.mark(message.marks) or (self._waiting and not self._held()):
+        if self.arrangement.mark(message.marks) or (self._waiting and not self.holds_order()):
             self.reorder()
         self._tell()
 

@@ -7,7 +7,7 @@ changed its place waits while the cursor was moved within the last second. Sourc
 """
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import ClassVar
 
 from textual import on, work
@@ -26,8 +26,9 @@ from phelix_tui.actions import Target
 from phelix_tui.backlog import Backlog
 from phelix_tui.desk import Desk, issue_target
 from phelix_tui.form import Entry
+from phelix_tui.issue_actions import IssueTarget
 from phelix_tui.screens.drawing import failure_words, heading, labelled, refused_lines
-from phelix_tui.screens.list_room import ListRoom
+from phelix_tui.screens.marking import MarkingRoom
 from phelix_tui.screens.queue_drawing import preview_lines
 from phelix_tui.widgets.pages import Bar, TextPage, cell
 from phelix_tui.widgets.rowlist import Cell, Column, Row, RowList
@@ -49,9 +50,11 @@ _GATES = (
     Column("gate", SafeStr("GATE"), 24),
 )
 _NAMED = 3
+_MOST_MILESTONES = 60
+"""More than any screen's width has room for."""
 
 
-class QueueRoom(ListRoom):
+class QueueRoom(MarkingRoom):
     """The list of issues, the milestones, and a preview."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -71,6 +74,7 @@ class QueueRoom(ListRoom):
         self._story: IssueStory | None = None
         self._refused: SafeStr | None = None
         self._milestones: dict[str, MilestoneRow] = {}
+        self._milestones_told: tuple[Sequence[MilestoneRow] | None, bool] = (None, False)
 
     def content(self) -> ComposeResult:
         """Banner, list, preview, filter, milestones, state line."""
@@ -82,7 +86,7 @@ class QueueRoom(ListRoom):
             yield TextPage(id="preview")
         yield Entry(id="filter", placeholder="words: task, id, milestone, agent, status", select_on_focus=False)
         yield Bar(id="milestones")
-        yield Bar(id="state")
+        yield Bar(id="state", classes="-nothing")
 
     def on_mount(self) -> None:
         """The list has the focus."""
@@ -97,6 +101,7 @@ class QueueRoom(ListRoom):
             self.withhold(None)
             return
         self.keep_order()
+        self.unmark_gone()
         self.reorder()
         self.ask_preview()
 
@@ -144,9 +149,17 @@ class QueueRoom(ListRoom):
         """The id; where the queue is empty, the command that fills it."""
         return self.selected_id() or (None if len(self.backlog) else self.first_command())
 
+    def is_there(self, row_id: str) -> bool:
+        """Whether the issue is still in the queue."""
+        return row_id in self.backlog.issues
+
+    def target_of(self, row_id: str) -> IssueTarget | None:
+        """The issue, as it is on the screen."""
+        return issue_target(self.backlog, row_id)
+
     def target(self) -> Target | None:
-        """That issue, as it is on the screen."""
-        return issue_target(self.backlog, self.selected_id())
+        """What is marked, or else the issue under the cursor; nothing while milestones are listed."""
+        return None if self._on_milestones else super().target()
 
     def hints(self) -> tuple[Cell, ...]:
         """The keys to know here."""
@@ -160,6 +173,7 @@ class QueueRoom(ListRoom):
             self.withhold(touched)
             return
         self.keep_order()
+        self.unmark_gone()
         self._patch(touched)
         self._settle()
         if self.selected_id() in touched:
@@ -190,8 +204,8 @@ class QueueRoom(ListRoom):
         self._issues.patch([_line(row) for row in rows])
 
     def _settle(self) -> None:
-        """Bring the new order in, unless somebody is moving about, or there are too many rows to do it so often."""
-        if self.backlog.moved and not self.is_order_held(self._issues.row_count):
+        """Bring the new order in, unless somebody is moving about or has marked rows, or there are too many of them."""
+        if self.backlog.moved and not self.holds_order():
             self.reorder()
         else:
             self._tell()
@@ -217,13 +231,11 @@ class QueueRoom(ListRoom):
         self.query_one("#title", Bar).show(self.title_cells(self.NAME), counted, keeps="right")
         self._tell_banner()
         self._tell_milestones()
-        state = self.query_one("#state", Bar)
-        left = self._state()
-        state.display = bool(left)
-        state.show(left)
+        self.show_state(self._state(), self.told_marks())
         self._issues.placeholder = self._placeholder()
-        if not len(backlog):
-            self.query_one("#preview", TextPage).show(self._first_steps() if self.desk.queue_read else [])
+        if not len(backlog) or not (listed or self._on_milestones):
+            wants_steps = not len(backlog) and self.desk.queue_read
+            self.query_one("#preview", TextPage).show(self._first_steps() if wants_steps else [])
             self._preview_of = self._story = None
 
     def _tell_banner(self) -> None:
@@ -241,11 +253,14 @@ class QueueRoom(ListRoom):
 
     def _tell_milestones(self) -> None:
         rows = self.backlog.milestones()
+        told_before, self._milestones_told = self._milestones_told, (rows, self._on_milestones)
+        if told_before[0] is rows and told_before[1] == self._on_milestones:
+            return
         self._milestones = {row.milestone_id: row for row in rows}
         strip = self.query_one("#milestones", Bar)
         strip.set_class(not rows, "-nothing")
         cells = [cell(" ")]
-        for row in rows:
+        for row in rows[:_MOST_MILESTONES]:
             closed = [name for name, is_open in row.gates if not is_open]
             cells += [cell(f"{row.looks.glyph} ", row.looks.role), Cell(row.key, row.looks.role)]
             cells += [cell(f" {row.done}/{row.total}", "muted")]
@@ -298,6 +313,11 @@ class QueueRoom(ListRoom):
     def first_command(self) -> str:
         """What to run next where there is nothing."""
         return _FIRST_COMMANDS[2 if self.backlog.projects is not None else 0]
+
+    @on(RowList.MarksChanged, "#issues")
+    def _marks_changed(self) -> None:
+        """With the last mark, what had waited for it comes in."""
+        self._settle()
 
     # The preview
 

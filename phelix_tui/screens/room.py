@@ -1,6 +1,6 @@
 """What every room shares: a title bar, the doctor line, and keys that work everywhere."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from textual.app import ComposeResult
@@ -26,6 +26,9 @@ _BETWEEN: Final = " · "
 _FOR_THE_WATCH: Final = 16
 """Cells of the doctor line that a hint leaves to the watcher's mode and lag."""
 
+WIDTHS: Final = [(0, "-tiny-width"), (40, "-narrow"), (60, "-stacked"), (100, "-split"), (160, "-wide")]
+HEIGHTS: Final = [(0, "-tiny-height"), (10, "-short"), (20, "-tall")]
+
 
 def _renamed(told: str, moved: Mapping[str, str]) -> str:
     """`a act · / find` with other keys: each part of it begins with its own."""
@@ -36,14 +39,8 @@ def _renamed(told: str, moved: Mapping[str, str]) -> str:
 class Room(Screen[None]):
     """One full screen of the console."""
 
-    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - Textual's own declaration is not a ClassVar
-        (0, "-tiny-width"),
-        (40, "-narrow"),
-        (60, "-stacked"),
-        (100, "-split"),
-        (160, "-wide"),
-    ]
-    VERTICAL_BREAKPOINTS = [(0, "-tiny-height"), (10, "-short"), (20, "-tall")]  # noqa: RUF012 - the same
+    HORIZONTAL_BREAKPOINTS = WIDTHS
+    VERTICAL_BREAKPOINTS = HEIGHTS
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "app.act", "Act", id="room.act"),
         Binding("y", "app.copy_menu", "Copy the id, the record, a command", id="room.copy"),
@@ -58,13 +55,30 @@ class Room(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """Title, the room's own content, doctor line."""
+        self._know_size()
         yield Bar(id="title")
         yield from self.content()
         yield Bar(id="doctor")
 
+    def _know_size(self) -> None:
+        """Be dressed for the size there is before anything is laid out; Textual would do both twice."""
+        app = cast("ConsoleApp", self.app)  # pyright: ignore[reportUnknownMemberType] - App[Unknown]
+        for breakpoints, cells in ((WIDTHS, app.size.width), (HEIGHTS, app.size.height)):
+            self.add_class(max((least, name) for least, name in breakpoints if least <= cells)[1])
+
     def content(self) -> ComposeResult:
         """What stands between the bars."""
         yield from ()
+
+    def on_mount(self) -> None:
+        """Where toasts will stand takes part in no layout yet; Textual would hide it after the first one."""
+        self.query("ToastRack").set(display=False)
+
+    def show_state(self, left: Sequence[Cell], right: Sequence[Cell] = ()) -> None:
+        """Say what is in force on the state line, which is there while there is something to say."""
+        state = self.query_one("#state", Bar)
+        state.show(left, right)
+        state.set_class(not (left or right), "-nothing")
 
     def selected_id(self) -> str | None:
         """The session or issue that `y` is about."""

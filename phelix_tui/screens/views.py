@@ -9,7 +9,6 @@ removing go the way of every write, through a confirmation.
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import work
@@ -20,6 +19,7 @@ from textual.events import Key
 
 from phelix_core.commands.saved_views import UnusableView, ViewList
 from phelix_core.envelope import Envelope
+from phelix_core.frozen import frozen_in_order
 from phelix_core.saved_views.model import SUFFIX, SavedView
 from phelix_core.text import SafeStr, visible
 from phelix_core.views.rows import Found
@@ -47,14 +47,14 @@ _VIEW, _BAD, _SAVE = "view", "bad", "save"
 """What kinds of lines there are: the first word of their ids."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Show:
     """Put this view in force."""
 
     view: SavedView
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Save:
     """Save the filter in force; `taken` are the names of views that are there."""
 
@@ -62,7 +62,7 @@ class Save:
     taken: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Remove:
     """Remove the view of this name."""
 

@@ -10,8 +10,7 @@ from typing import ClassVar, Literal
 from rich.segment import Segment
 from rich.style import Style
 from textual.binding import Binding, BindingType
-from textual.geometry import Region, Size
-from textual.scroll_view import ScrollView
+from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -19,6 +18,7 @@ from phelix_core.text import SafeStr
 from phelix_tui.cells import cell_width, fit
 from phelix_tui.theming import role_colour
 from phelix_tui.widgets.rowlist import Cell
+from phelix_tui.widgets.scrolled import Scrolled
 from phelix_tui.wrapping import TextLine, wrapped
 
 Side = Literal["left", "right"]
@@ -113,13 +113,13 @@ class Bar(Widget):
         return segments
 
 
-class TextPage(ScrollView, can_focus=True, inherit_bindings=False):
+class TextPage(Scrolled, can_focus=True, inherit_bindings=False):
     """Lines of text that wrap to the width and scroll."""
 
     ALLOW_SELECT = False
     DEFAULT_CSS = """
     TextPage {
-        width: 1fr; height: 1fr; overflow-x: hidden; overflow-y: auto;
+        width: 1fr; height: 1fr; overflow-x: hidden; overflow-y: scroll;
         background: $background; color: $foreground; scrollbar-size-vertical: 1;
         padding: 0 1;
     }
@@ -170,23 +170,18 @@ class TextPage(ScrollView, can_focus=True, inherit_bindings=False):
         self._take_room()
 
     def _take_room(self) -> None:
-        """Be as high as the text, or as what there is to see it in: a page that gets higher is painted whole."""
-        self.virtual_size = Size(self._laid_for, max(len(self._laid), self.content_size.height))
-        if self.scroll_offset.y > self.max_scroll_y:
-            self.scroll_to(y=self.max_scroll_y, animate=False)
+        """Be as high as the text."""
+        self.reach(self._laid_for, len(self._laid))
 
     def _repaint_differences(self, before: Sequence[tuple[Cell, ...]]) -> None:
-        """Repaint the text of the lines in sight that say something else; all where the scroll bar changes, too."""
+        """Repaint the text of the lines in sight that say something else."""
         top, width, height = self.scroll_offset.y, self._text_width(), self.content_size.height
-        if len(before) != len(self._laid) and max(len(before), len(self._laid)) > height:
-            self.refresh()
-            return
         differing = [y for y in range(height) if before[top + y : top + y + 1] != self._laid[top + y : top + y + 1]]
         if differing:
             self.refresh(*(Region(0, y, width, 1) for y in differing))
 
     def _text_width(self) -> int:
-        """Cells for text: the scroll bar's column is left free whether it is there or not."""
+        """Cells for text, beside the scroll bar."""
         return max(0, self.content_size.width - self.styles.scrollbar_size_vertical)
 
     @property
@@ -195,12 +190,14 @@ class TextPage(ScrollView, can_focus=True, inherit_bindings=False):
         return self._text_width()
 
     def on_resize(self) -> None:
+        """Reach as far as the text does; it is wrapped as it is drawn."""
+        self._fit_width()
+        self._take_room()
+
+    def _fit_width(self) -> None:
         """Wrap anew where the width has changed."""
         if self._laid_for != self._text_width():
             self._lay_out()
-            self.refresh()
-        else:
-            self._take_room()
 
     def notify_style_update(self) -> None:
         """Follow a theme change (Textual's hook)."""
@@ -209,6 +206,7 @@ class TextPage(ScrollView, can_focus=True, inherit_bindings=False):
 
     def render_line(self, y: int) -> Strip:
         """Draw one visible line."""
+        self._fit_width()
         width = self.content_size.width
         place = self.scroll_offset.y + y
         cells = self._laid[place] if 0 <= place < len(self._laid) else ()

@@ -18,15 +18,15 @@ from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.cache import LRUCache
-from textual.geometry import Region, Size
+from textual.geometry import Region
 from textual.message import Message
-from textual.scroll_view import ScrollView
-from textual.scrollbar import ScrollBar
 from textual.strip import Strip
 
+from phelix_core.frozen import frozen_in_order
 from phelix_core.text import SafeStr
 from phelix_tui.cells import Align, fit
 from phelix_tui.theming import role_colour, theme_colour
+from phelix_tui.widgets.scrolled import Scrolled
 
 CURSOR_GLYPH = "›"
 MARK_GLYPH = "*"
@@ -44,7 +44,7 @@ class Cell(NamedTuple):
     role: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Row:
     """One line: `cells` stand in the order of the columns; two rows are equal if they look equal."""
 
@@ -52,7 +52,7 @@ class Row:
     cells: tuple[Cell, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_in_order
 class Column:
     """One column. `width` is in cells, for a flexible one the least it is given.
 
@@ -101,7 +101,7 @@ def lay_out(columns: Sequence[Column], width: int) -> tuple[Place, ...]:
     return tuple(places[:-1] + [place._replace(gap=0) for place in places[-1:]])
 
 
-class RowList(ScrollView, can_focus=True, inherit_bindings=False):
+class RowList(Scrolled, can_focus=True, inherit_bindings=False):
     """The list. Rows go in by `set_rows` and `patch`; what the user does comes out as messages."""
 
     ALLOW_SELECT = False
@@ -111,7 +111,7 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         width: 1fr;
         height: 1fr;
         overflow-x: hidden;
-        overflow-y: auto;
+        overflow-y: scroll;
         background: $background;
         color: $foreground;
         scrollbar-size-vertical: 1;
@@ -191,6 +191,8 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         super().__init__(id=id, classes=classes)
         self._columns = tuple(columns)
         self._places: tuple[Place, ...] | None = None
+        self._drawn_for = -1
+        """Cells that places and strips were made for."""
         self._sorted: tuple[str, str] | None = None
         self._ids: list[str] = []
         self._given: dict[str, Row] = {}
@@ -276,7 +278,7 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         lost, moved = self._cursor_id, heir != self._cursor_id
         self._ids, self._draw, self._index, self._cursor_id = list(ids), draw, index, heir
         self._hidden = None
-        self._fit_virtual_size()
+        self._fit_extent()
         self._keep_height(heir if anchor_id == lost else anchor_id, anchor_line)
         self._repaint_differences(before)
         if moved:
@@ -447,6 +449,9 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
     def render_line(self, y: int) -> Strip:
         """Draw line `y` of the widget: the header, a row, or nothing."""
         width = self.size.width
+        if width != self._drawn_for:
+            self._forget_strips()
+            self._drawn_for = width
         if y == 0:
             return self._line(
                 tuple(self._title(column) for column in self._columns),
@@ -542,12 +547,10 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         self._forget_strips()
 
     def on_resize(self) -> None:
-        """Lay the columns out anew and keep the cursor in sight."""
-        self._forget_strips()
-        self._fit_virtual_size()
+        """Keep the cursor in sight; the columns are laid out as they are drawn."""
+        self._fit_extent()
         if self._cursor_id is not None:
             self._scroll_into_view(self._cursor_place)
-        self.refresh()
 
     # Where things are
 
@@ -614,28 +617,9 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         """Show the row at `top` first; force, since a scrollbar that is not shown yet forbids it."""
         self.scroll_to(y=top, animate=False, force=True)
 
-    def _fit_virtual_size(self) -> None:
-        """One line for each row, and one for the header that never scrolls away.
-
-        A list that gets longer beyond its last line in sight looks the same: Textual would lay the whole screen out
-        and paint all of it, so only the scroll bar is told.
-        """
-        size, before = Size(self.size.width, len(self._ids) + 1), self.virtual_size
-        if size.width != before.width or min(size.height, before.height) <= self.container_size.height:
-            self.virtual_size = size
-        elif size != before:
-            self.set_reactive(RowList.virtual_size, size)  # pyright: ignore[reportArgumentType] - a reactive on the class
-            self._fit_scroll_bar()
-            if self.scroll_offset.y > self.max_scroll_y:
-                self._scroll_to_row(int(self.max_scroll_y))
-
-    def _fit_scroll_bar(self) -> None:
-        """Tell the bar how long the list is; it is painted where that shows."""
-        bar = self.vertical_scrollbar
-        before = _thumb(bar)
-        bar.set_reactive(ScrollBar.window_virtual_size, self.virtual_size.height)
-        if _thumb(bar) != before:
-            bar.refresh()
+    def _fit_extent(self) -> None:
+        """One line for each row, and one for the header that never scrolls away."""
+        self.reach(self.size.width, len(self._ids) + 1)
 
     # What is repainted
 
@@ -666,11 +650,3 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         regions = [Region(0, place - top + 1, width, 1) for place in places if place in seen]
         if regions:
             self.refresh(*regions)
-
-
-def _thumb(bar: ScrollBar) -> tuple[int, int]:
-    """Where a scroll bar's thumb begins and ends, in halves of a cell: each painting of it costs two kilobytes."""
-    height, whole, seen = bar.size.height, bar.window_virtual_size, bar.window_size
-    length = max(1.0, seen * height / max(1, whole))
-    start = (height - length) * bar.position / max(1, whole - seen)
-    return int(start * 2), int((start + length) * 2)
