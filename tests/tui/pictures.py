@@ -25,12 +25,17 @@ from phelix_core.commands.run import run
 from phelix_tui.app import ConsoleApp
 from phelix_tui.form import Entry
 from phelix_tui.screens.activity import ActivityRoom
+from phelix_tui.screens.bulk import BulkConfirm, BulkForm
 from phelix_tui.screens.confirm import CommandForm, ConfirmScreen
 from phelix_tui.screens.conflict import ConflictScreen
+from phelix_tui.screens.copying import CopyMenu
 from phelix_tui.screens.doctor import DoctorRoom
+from phelix_tui.screens.exporting import ExportMenu
 from phelix_tui.screens.help import HelpScreen
 from phelix_tui.screens.issue import IssueRoom
 from phelix_tui.screens.menu import ActionMenu
+from phelix_tui.screens.order import OrderMenu
+from phelix_tui.screens.palette import Palette
 from phelix_tui.screens.plan import PlanRoom
 from phelix_tui.screens.references import ReferencesMenu
 from phelix_tui.screens.session import SessionRoom
@@ -452,6 +457,101 @@ async def references(_: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
     await opened(pilot, ReferencesMenu)
 
 
+async def frozen(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    """A list that stands still while three sessions go on, sorted by application."""
+    await pilot.press("s")
+    await opened(pilot, OrderMenu)
+    await pilot.press("j", "j", "j", "enter")
+    await until(pilot, lambda: "sorted by APP" in app.screen.query_one("#state", Bar).text, "the order")
+    await pilot.press("g", "f")
+    rows = fleet_of(app)
+    active = [row.id for row in rows.rows if "active" in row.cells[0].text and row.id != rows.cursor_id][:3]
+    for session_id in active:
+        raw = {"session_id": session_id, "step": "verify", "note": "all hosts answer"}
+        assert run(load_command("session checkpoint"), raw, stage.agent).error is None
+    await until(pilot, lambda: "3 withheld" in app.screen.query_one("#frozen", Bar).text, "three are withheld")
+    await _preview_of(app, pilot)
+    app.fleet.tell_doctor(app._doctor_cells())  # pyright: ignore[reportPrivateUsage] - it is told once a second
+
+
+async def order(_: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await pilot.press("j", "j")
+    await _preview_of(app, pilot)
+    await pilot.press("s")
+    await opened(pilot, OrderMenu)
+
+
+async def export(_: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await filtered(_, app, pilot)
+    await pilot.press("E")
+    await opened(pilot, ExportMenu)
+
+
+async def copying(_: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    await filtered(_, app, pilot)
+    await pilot.press("y")
+    await opened(pilot, CopyMenu)
+
+
+async def palette(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    """A few letters find records, rooms and what can be done here."""
+    await queue(stage, app, pilot)
+    await pilot.press("colon")
+    screen = await opened(pilot, Palette)
+    for entry in screen.query(Input):
+        entry.cursor_blink = False
+    await pilot.press(*"re")
+    await until(pilot, lambda: screen.query_one(RowList).row_count > 8, "what is found")
+
+
+async def bulk(_: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    """Five marked sessions are to be cancelled; a filter hides three of them."""
+    await pilot.press("g", "j", "j", "j", "j", "j", "space", "j", "space", "j", "space", "j", "space", "j", "V")
+    await pilot.press("slash", *"app=billing", "enter")
+    await until(pilot, lambda: fleet_of(app).hidden_mark_count > 0, "some are hidden")
+    await _preview_of(app, pilot)
+    await pilot.press("a")
+    await opened(pilot, ActionMenu)
+    await pilot.press("x")
+    form = await opened(pilot, BulkForm)
+    await pilot.press(*"superseded")
+    await until(pilot, lambda: not form.query_one("#apply", Button).disabled, "the form lets go on")
+    form.query_one("#apply", Button).press()
+    screen = await opened(pilot, BulkConfirm)
+    await until(pilot, lambda: "The first of them" in screen.query_one("#plan", TextPage).text, "all are looked at")
+    for entry in screen.query(Input):
+        entry.cursor_blink = False
+
+
+async def bulk_ends(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    """What came of each: one moved on meanwhile and stays as its agent left it."""
+    await bulk(stage, app, pilot)
+    screen: Any = app.screen
+    moved = screen.target.targets[-1].id
+    raw = {"session_id": moved, "step": "verify"}
+    assert run(load_command("session checkpoint"), raw, stage.agent).error is None
+    screen.query_one(Input).value = str(len(screen.target.targets))
+    await until(pilot, lambda: not screen.query_one("#apply", Button).disabled, "the way on is open")
+    screen.query_one("#apply", Button).press()
+    await until(pilot, lambda: str(screen.query_one("#cancel", Button).label) == "Close", "it has ended")
+
+
+async def bulk_recover(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    """What a lost host left is recovered with one confirmation."""
+    await queue(stage, app, pilot)
+    await pilot.press("g", "space", "j", "j", "V", "a")
+    await opened(pilot, ActionMenu)
+    await pilot.press("r")
+    form = await opened(pilot, BulkForm)
+    await pilot.press("enter", *"host-a", "space", *"went", "space", *"away")
+    await until(pilot, lambda: not form.query_one("#apply", Button).disabled, "the form lets go on")
+    form.query_one("#apply", Button).press()
+    screen = await opened(pilot, BulkConfirm)
+    await until(pilot, lambda: "The first of them" in screen.query_one("#plan", TextPage).text, "all are looked at")
+    for entry in screen.query(Input):
+        entry.cursor_blink = False
+
+
 PICTURES = (
     Picture("fleet", fleet),
     Picture("fleet-light", fleet, theme="phelix-light"),
@@ -466,7 +566,20 @@ PICTURES = (
     Picture("save-view-80x24", save_view, 80, 24),
     Picture("marked", marked),
     Picture("marked-80x24", marked, 80, 24),
+    Picture("frozen", frozen),
+    Picture("frozen-80x24", frozen, 80, 24),
+    Picture("order-80x24", order, 80, 24),
+    Picture("export-80x24", export, 80, 24),
+    Picture("copy-80x24", copying, 80, 24),
+    Picture("palette", palette, queue=True),
+    Picture("palette-80x24", palette, 80, 24, queue=True),
+    Picture("bulk", bulk),
+    Picture("bulk-80x24", bulk, 80, 24),
+    Picture("bulk-ends-80x24", bulk_ends, 80, 24),
+    Picture("bulk-recover", bulk_recover, queue=True),
+    Picture("bulk-recover-80x24", bulk_recover, 80, 24, queue=True),
     Picture("empty", empty, sessions=0),
+    Picture("empty-80x24", empty, 80, 24, sessions=0),
     Picture("unreadable", broken),
     Picture("read-only-80x24", fleet, 80, 24, read_only=True),
     Picture("session", session),

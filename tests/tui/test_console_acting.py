@@ -176,7 +176,7 @@ async def test_the_same_actions_work_from_the_sessions_own_room(stage: Stage) ->
         await press_apply(app, pilot)
         await until(pilot, lambda: app.screen is screen, "the room is in front again")
         await until(pilot, lambda: "closed from its room" in page(app, "story"), "the room tells the new story")
-        assert "completed" in bar(app, "title")
+        await until(pilot, lambda: "completed" in bar(app, "title"), "the title says so, too")
         assert record_of(stage, session_id)["status"] == "completed"
 
 

@@ -2,11 +2,15 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
+from textual.pilot import Pilot
 from textual.widgets import Button
 
+from phelix_tui.app import ConsoleApp
 from phelix_tui.screens.confirm import CommandForm
+from phelix_tui.widgets.pages import Bar
 from phelix_tui.widgets.rowlist import RowList
 from tests.tui.plans import planned, plans_of
 from tests.tui.queues import MINUTE, filled, issues_of
@@ -27,11 +31,18 @@ def drawn(rows: RowList) -> list[str]:
     return [rows.render_line(y).text for y in range(rows.size.height)]
 
 
+async def freeze(app: ConsoleApp, pilot: Pilot[Any]) -> None:
+    """Freeze the list in front, and wait until the line that says so has its place."""
+    await pilot.press("f")
+    line = app.screen.query_one("#frozen", Bar)
+    await until(pilot, lambda: "FROZEN" in line.text and line.size.height == 1, "it is frozen")
+
+
 async def test_nothing_moves_or_changes_and_what_is_withheld_is_counted_until_it_is_let_in(stage: Stage) -> None:
     async with stage.app() as (app, pilot):
         fleet = fleet_of(app)
         first, second, third = (row.id for row in fleet.rows[:3])
-        await pilot.press("f")
+        await freeze(app, pilot)
         assert "FROZEN · 0 withheld · since 12:00:00Z (0s)" in bar(app, "frozen")
         before, title = drawn(fleet), bar(app, "title")
         agent_does(stage, "session checkpoint", session_id=first, step="woke up")
@@ -65,7 +76,7 @@ async def test_an_action_from_a_frozen_list_is_bound_to_what_is_on_the_screen(st
     async with stage.app() as (app, pilot):
         session_id = fleet_of(app).cursor_id or ""
         seen = record_of(stage, session_id)["rev"]
-        await pilot.press("f")
+        await freeze(app, pilot)
         agent_does(stage, "session checkpoint", session_id=session_id, step="moved on")
         await until(pilot, lambda: "1 withheld" in bar(app, "frozen"), "it is withheld")
         await form(pilot, "c")
@@ -86,7 +97,7 @@ async def test_an_action_from_a_frozen_list_is_bound_to_what_is_on_the_screen(st
 async def test_filter_order_and_marks_go_on_working_on_what_is_frozen_and_stay_afterwards(stage: Stage) -> None:
     async with stage.app() as (app, pilot):
         fleet = fleet_of(app)
-        await pilot.press("f")
+        await freeze(app, pilot)
         agent_does(stage, "session create", title="young", app="billing")
         await until(pilot, lambda: "1 withheld" in bar(app, "frozen"), "it is withheld")
         await pilot.press("space", "slash")
@@ -106,7 +117,7 @@ async def test_filter_order_and_marks_go_on_working_on_what_is_frozen_and_stay_a
 async def test_what_changed_while_another_room_was_in_front_is_withheld_too(stage: Stage) -> None:
     async with stage.app() as (app, pilot):
         fleet = fleet_of(app)
-        await pilot.press("f")
+        await freeze(app, pilot)
         before = drawn(fleet)
         await pilot.press("3")
         await until(pilot, lambda: app.screen is app.queue, "the queue is in front")
@@ -120,7 +131,7 @@ async def test_what_changed_while_another_room_was_in_front_is_withheld_too(stag
 async def test_the_preview_of_a_frozen_row_says_where_the_record_is_ahead(stage: Stage) -> None:
     async with stage.app() as (app, pilot):
         second = fleet_of(app).rows[1].id
-        await pilot.press("f")
+        await freeze(app, pilot)
         agent_does(stage, "session checkpoint", session_id=second, step="moved on")
         await until(pilot, lambda: "1 withheld" in bar(app, "frozen"), "it is withheld")
         await pilot.press("j")
@@ -134,14 +145,14 @@ async def test_a_frozen_queue_stands_still_while_leases_run_out(stage: Stage) ->
         await until(pilot, lambda: app.screen is app.queue and issues_of(app).row_count, "the queue is listed")
         await pilot.pause()
         stale = app.desk.backlog.counts["stale"]
-        await pilot.press("f")
+        await freeze(app, pilot)
         before = drawn(issues_of(app))
         stage.clock.wall_ms += 200 * MINUTE
         await until(pilot, lambda: app.desk.backlog.counts["stale"] > stale, "leases run out")
         await until(pilot, lambda: "FROZEN · 0 withheld" not in bar(app, "frozen"), "they are counted")
         assert drawn(issues_of(app)) == before
         await pilot.press("f")
-        assert drawn(issues_of(app)) != before
+        await until(pilot, lambda: drawn(issues_of(app)) != before, "they come in")
 
 
 async def test_frozen_plans_stand_still(stage: Stage) -> None:
@@ -149,10 +160,10 @@ async def test_frozen_plans_stand_still(stage: Stage) -> None:
     async with stage.app() as (app, pilot):
         await pilot.press("5")
         await until(pilot, lambda: app.screen is app.approvals and plans_of(app).row_count, "the plans are listed")
-        await pilot.press("f")
+        await freeze(app, pilot)
         before = drawn(plans_of(app))
         plans.create("cart", "2.2.0")
         await until(pilot, lambda: "1 withheld" in bar(app, "frozen"), "it is withheld", 8)
         assert drawn(plans_of(app)) == before
         await pilot.press("f")
-        assert drawn(plans_of(app)) != before
+        await until(pilot, lambda: drawn(plans_of(app)) != before, "it comes in")

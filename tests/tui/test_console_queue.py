@@ -231,7 +231,7 @@ async def test_issue_and_session_open_each_other_and_a_session_goes_by_its_lease
         await pilot.press("s")
         room = await opened(pilot, SessionRoom)
         assert room.session_id == session_id
-        assert len(app.screen_stack) == 3, "there and back makes no tower"
+        assert len(app.screen_stack) == 2, "there and back makes no tower"
 
 
 async def test_a_session_whose_lease_has_ended_still_opens_its_issue(stage: Stage) -> None:
@@ -268,6 +268,18 @@ async def test_milestones_are_listed_with_their_gates_and_lead_to_their_issues(s
         assert "3 of 13 match" in bar(app, "state")
         await pilot.press("escape")
         await until(pilot, lambda: issues_of(app).row_count == 13, "all of them again")
+
+
+async def test_beside_a_list_that_a_filter_leaves_empty_no_issue_is_told_of(stage: Stage) -> None:
+    filled(stage)
+    async with stage.app() as (app, pilot):
+        await queue_room(app, pilot)
+        await until(pilot, lambda: (app.queue.selected_id() or "none") in page(app, "preview"), "an issue is told of")
+        await pilot.press("slash", *"nothing-has-this", "enter")
+        await until(pilot, lambda: not issues_of(app).row_count, "none is listed")
+        assert page(app, "preview") == ""
+        await pilot.press("escape")
+        await until(pilot, lambda: (app.queue.selected_id() or "none") in page(app, "preview"), "it is back")
 
 
 # Where there is nothing, or nothing that can be read

@@ -137,9 +137,9 @@ class TestAClash:
         assert asked(fleet__find="a").keymap == {}
 
     def test_between_two_entries_is_won_by_the_first_of_the_file(self) -> None:
-        loaded = asked(fleet__mark="w", fleet__find="w")
-        assert loaded.keymap == {"fleet.mark": "w"}
-        assert told(loaded) == ["keys.toml: fleet.find: w stays with fleet.mark, which is in force at the same time"]
+        loaded = asked(lists__mark="w", fleet__find="w")
+        assert loaded.keymap == {"lists.mark": "w"}
+        assert told(loaded) == ["keys.toml: fleet.find: w stays with lists.mark, which is in force at the same time"]
 
     def test_is_none_where_the_other_binding_moves_away(self) -> None:
         swapped = asked(fleet__find="v", fleet__views="slash")

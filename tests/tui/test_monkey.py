@@ -43,7 +43,7 @@ from tests.tui.stage import Stage
 from tests.tui.terminals import console, fill, ready
 from tests.tui.walks import toasts
 
-SECONDS: Final = float(os.environ.get("PHELIX_MONKEY_SECONDS", "12"))
+SECONDS: Final = float(os.environ.get("PHELIX_MONKEY_SECONDS", "20"))
 GUARD_S: Final = 0.025
 """How long the guard drops input on this stage, from a dialog's first paint."""
 READABLE_S: Final = 2 * GUARD_S
@@ -345,7 +345,7 @@ def test_keys_sizes_and_signals_on_a_real_terminal_end_as_one_wants(tmp_path: Pa
     before = bytes_of(data_dir)
     with console(data_dir, "--read-only", cols=100, rows=30) as terminal:
         ready(terminal)
-        deadline = time.monotonic() + SECONDS / 4
+        deadline = time.monotonic() + SECONDS / 3
         while time.monotonic() < deadline:
             match random.randrange(8):
                 case 0:

@@ -20,6 +20,7 @@ from wcwidth import wcwidth
 
 from phelix_core.text import SafeStr, visible
 from phelix_tui.widgets.rowlist import GUTTER, MARK_GLYPH, Column, Row, RowList, lay_out
+from tests.tui.stage import until
 
 ROOT = Path(__file__).parents[2]
 ARGV = [sys.executable, str(Path(__file__).with_name("small_app.py"))]
@@ -283,10 +284,12 @@ async def test_columns_leave_in_their_order_and_the_flexible_one_takes_the_rest(
     async with shown(numbered(1), (80, 5)) as (rows, pilot, _said):
         assert rows.render_line(0).text.split() == ["ST", "SESSION", "TITLE", "APP", "AGE"]
         await pilot.resize_terminal(44, 5)
+        await until(pilot, lambda: rows.size.width == 44, "it is narrower")
         assert rows.render_line(0).text.split() == ["ST", "SESSION", "TITLE", "AGE"]
         assert rows.render_line(1).text == "› * active  ses_000001 ship billing 1    2h "
         await pilot.resize_terminal(1, 1)
         await pilot.resize_terminal(80, 5)
+        await until(pilot, lambda: rows.size.width == 80, "it is wide again")
         assert "billing" in rows.render_line(1).text
 
 

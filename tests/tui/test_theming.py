@@ -2,6 +2,7 @@ import os
 from itertools import combinations
 from math import dist
 from pathlib import Path
+from typing import Any
 
 import pytest
 from small_app import SmallApp
@@ -9,14 +10,13 @@ from textual.color import Color
 from textual.theme import BUILTIN_THEMES
 
 from phelix_tui.app import ConsoleApp
+from phelix_tui.theme_file import checked
 from phelix_tui.theming import (
     DEFAULT_THEME,
     ROLES,
     STAND_INS,
-    ThemeFile,
     ThemeRefused,
     as_theme,
-    checked,
     default_variables,
     load_themes,
     role_colour,
@@ -49,7 +49,7 @@ def contrast(fore: Color, back: Color) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-def all_variables(found: ThemeFile) -> dict[str, str]:
+def all_variables(found: dict[str, Any]) -> dict[str, str]:
     theme = as_theme(found)
     return {**theme.to_color_system().generate(), **theme.variables}
 
@@ -206,7 +206,7 @@ def test_a_folder_is_looked_at_by_its_files_and_one_that_is_not_there_costs_noth
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_shipped_file_passes_the_check_and_sets_every_variable(name: str) -> None:
     found = checked(shipped_text(name))
-    assert found.name == name
+    assert found["name"] == name
     assert set(STAND_INS) <= set(as_theme(found).variables)
     assert as_theme(found).variables == next(t for t in load_themes().themes if t.name == name).variables
 
