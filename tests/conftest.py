@@ -59,5 +59,5 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:  # noqa: ARG001 - the hook's form
-    """Two workers more than cores: the tests of consoles and processes wait for half of their time."""
-    return (os.cpu_count() or 1) + 2
+    """One worker more than cores: the tests of consoles and processes wait for a third of their time."""
+    return (os.cpu_count() or 1) + 1
