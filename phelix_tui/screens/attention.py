@@ -33,7 +33,7 @@ from phelix_tui.widgets.rowlist import ROOMY, Cell, Column, Row, RowList
 _COLUMNS = (
     Column("cause", SafeStr("CAUSE"), 18),
     Column("title", SafeStr("WHAT"), 16, flex=True),
-    Column("reason", SafeStr("WHY"), 29),
+    Column("reason", SafeStr("WHY"), 29, flex=True),
     Column("since", SafeStr("SINCE"), 5, align="right"),
     Column("about", SafeStr("ID"), 9, drop_order=1),
 )

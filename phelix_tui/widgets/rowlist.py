@@ -56,8 +56,8 @@ class Row:
 class Column:
     """One column. `width` is in cells, for a flexible one the least it is given.
 
-    `drop_order`: columns that do not fit leave in this order, 1 first; 0 never leaves. Exactly one
-    column should be `flex`: it takes what the others leave.
+    `drop_order`: columns that do not fit leave in this order, 1 first; 0 never leaves. At least one
+    column should be `flex`: those that are share what the others leave.
     """
 
     name: str
@@ -81,7 +81,7 @@ def lay_out(columns: Sequence[Column], width: int) -> tuple[Place, ...]:
     """Give `columns` their widths in a line of `width` cells, gutter included.
 
     Droppable columns leave until the rest fits. If what must stay is still too wide, the flexible
-    column shrinks to nothing, and the line is cut at its end.
+    columns shrink to nothing, and the line is cut at its end.
     """
     gap = 2 if width >= ROOMY else 1
     kept = list(enumerate(columns))
@@ -93,11 +93,10 @@ def lay_out(columns: Sequence[Column], width: int) -> tuple[Place, ...]:
         if spare() >= 0:
             break
         kept.remove(pair)
-    extra = spare()
-    places = [
-        Place(index, max(0, column.width + extra) if column.flex else column.width, gap, column.align)
-        for index, column in kept
-    ]
+    flexible = [index for index, column in kept if column.flex]
+    each, rest = divmod(spare(), len(flexible) or 1)
+    extra = {index: each + (place < rest) for place, index in enumerate(flexible)}
+    places = [Place(index, max(0, column.width + extra.get(index, 0)), gap, column.align) for index, column in kept]
     return tuple(places[:-1] + [place._replace(gap=0) for place in places[-1:]])
 
 

@@ -314,8 +314,13 @@ def test_a_layout_fits_unless_what_must_stay_does_not(chosen: list[Column], widt
     assert all(column.drop_order for column in dropped)
     assert [place.column for place in places] == sorted(place.column for place in places)
     droppable = [column for column in kept if column.drop_order]
-    if droppable and sum(column.flex for column in kept) <= 1:
+    if droppable:
         assert GUTTER + sum(place.width + place.gap for place in places) <= width
+
+
+def test_flexible_columns_share_what_the_others_leave() -> None:
+    made = [Column(name, SafeStr(name), 10, flex=name in "bc") for name in "abc"]
+    assert [place.width for place in lay_out(made, GUTTER + 10 + 10 + 10 + 2 + 5)] == [10, 13, 12]
 
 
 async def test_the_same_widget_survives_a_storm_of_sizes() -> None:
