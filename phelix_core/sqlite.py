@@ -74,23 +74,15 @@ class Database:
         """All rows of one statement; raises `DatabaseUnusable` or `StoreBusy`."""
         try:
             return cast("list[Row]", self._connection.execute(sql, values).fetchall())
-        except apsw.BusyError:
-            raise StoreBusy from None
-        except UnicodeDecodeError:
-            raise DatabaseUnusable("a text in it is not UTF-8") from None
-        except apsw.Error as error:
-            raise _unusable(error) from None
+        except (apsw.Error, UnicodeDecodeError) as error:
+            raise _fault(error) from None
 
     def each(self, sql: str, values: Sequence[Value] = ()) -> Iterator[Row]:
         """The rows of one statement, as they are asked for: of very many, none is kept here. Raises as `ask` does."""
         try:
             yield from cast("Iterator[Row]", self._connection.execute(sql, values))
-        except apsw.BusyError:
-            raise StoreBusy from None
-        except UnicodeDecodeError:
-            raise DatabaseUnusable("a text in it is not UTF-8") from None
-        except apsw.Error as error:
-            raise _unusable(error) from None
+        except (apsw.Error, UnicodeDecodeError) as error:
+            raise _fault(error) from None
 
     def change(self, sql: str, values: Sequence[Value] = ()) -> int:
         """Carry out one statement that answers no rows; says how many it changed."""
@@ -110,10 +102,8 @@ class Database:
         try:
             for _ in self._connection.execute(text):
                 pass
-        except apsw.BusyError:
-            raise StoreBusy from None
         except apsw.Error as error:
-            raise _unusable(error) from None
+            raise _fault(error) from None
 
     @contextmanager
     def snapshot(self) -> Generator[None]:
@@ -194,6 +184,15 @@ def is_sound(version: str) -> bool:
 _REFUSALS: Final = (
     apsw.CantOpenError, apsw.FullError, apsw.IOError, apsw.NoMemError, apsw.PermissionsError, apsw.ReadOnlyError,
 )  # fmt: skip
+
+
+def _fault(error: apsw.Error | UnicodeDecodeError) -> StoreBusy | DatabaseUnusable:
+    """What a statement that failed is told as."""
+    if isinstance(error, apsw.BusyError):
+        return StoreBusy()
+    if isinstance(error, UnicodeDecodeError):
+        return DatabaseUnusable("a text in it is not UTF-8")
+    return _unusable(error)
 
 
 def _unusable(error: apsw.Error) -> DatabaseUnusable:

@@ -149,8 +149,7 @@ class Acting:
         is_issues = proposal.target.kind == "issue"
         rows, done = (self._app.queue if is_issues else self._app.fleet).main_list, applied(ends)
         rows.marks = rows.marks - done
-        if is_issues:
-            self._queue_feed.stirred()
+        self._stir(proposal.target)
         severity = "information" if len(done) == len(ends) else "warning"
         self._app.notify(f"{proposal.action.verb}: {summary_of(ends)}.", severity=severity, markup=False)
 
@@ -158,10 +157,7 @@ class Acting:
         """Tell what came of it."""
         if not isinstance(answer, Outcome):
             return
-        if answer.proposal.target.kind == "issue":
-            self._queue_feed.stirred()
-        if answer.proposal.target.kind == "plan":
-            self._arc_feed.stirred()
+        self._stir(answer.proposal.target)
         error = answer.envelope.error
         has_versions = answer.proposal.target.kind in ("session", "issue")
         if isinstance(error, (SessionConflict, LeaseConflict, LeaseLost)) and has_versions:
@@ -169,6 +165,13 @@ class Acting:
             return
         severity = "information" if error is None else "error"
         self._app.notify(finished_line(answer), severity=severity, markup=False)
+
+    def _stir(self, target: Target) -> None:
+        """Look at what was written at once, where nothing watches the file."""
+        if target.kind == "issue":
+            self._queue_feed.stirred()
+        if target.kind == "plan":
+            self._arc_feed.stirred()
 
     async def _conflict(self, outcome: Outcome) -> None:
         """Show the three versions, the current one read anew."""

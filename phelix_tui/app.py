@@ -4,10 +4,10 @@ Handlers here are the only writers of what is shown. Workers post messages.
 """
 
 import asyncio
-import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
@@ -211,7 +211,7 @@ class ConsoleApp(FittingApp[int]):
         return self.fleet
 
     def on_mount(self) -> None:
-        """Tell of what could not be had, start the feeds and the clock."""
+        """Tell of what could not be had."""
         wanted = self.desk.env.settings.theme
         if wanted and wanted != self.theme:
             self.notify(
@@ -225,7 +225,7 @@ class ConsoleApp(FittingApp[int]):
             self.notify(told, severity="warning", markup=False)
 
     def _go_live(self) -> None:
-        """Start to read, once there is something on the screen to wait before."""
+        """Start the feeds and the clock, once there is something on the screen to wait before."""
         self.run_worker(self.feed.run(), name="feed", exclusive=True, exit_on_error=False)
         self.run_worker(self._watch_queue(), name="queue feed", group="queue", exclusive=True, exit_on_error=False)
         self.run_worker(self._watch_plans(), name="arc feed", group="arc", exclusive=True, exit_on_error=False)
@@ -236,7 +236,7 @@ class ConsoleApp(FittingApp[int]):
 
     async def _watch_queue(self) -> None:
         """Look at the queue, the sessions first where there are few of them."""
-        with contextlib.suppress(TimeoutError):
+        with suppress(TimeoutError):
             await asyncio.wait_for(self._first_look.wait(), _SESSIONS_FIRST_S)
         await self.queue_feed.run()
 

@@ -86,26 +86,26 @@ def list_sessions(request: ListSessions, env: Environment) -> SessionList:
         conditions.append((f"({where.text})", where.parameters))
         if not where.exact:
             loose.append(query)
-    wanted = Wanted(
-        sql=" AND ".join(sql for sql, _ in conditions) or "1",
-        values=tuple(value for _, values in conditions for value in values),
-        limit=None if loose else limit,
-    )
 
     def summary(row: Row) -> SessionSummary:
         return summary_of(row, now_ms, stale_after_ms)
 
-    found = env.sessions.listed(wanted, make=tuple if loose else summary, check=request.check, progress=env.progress)
-    sessions: tuple[SessionSummary, ...] = found.rows
-    more = found.more
+    wanted = Wanted(
+        sql=" AND ".join(sql for sql, _ in conditions) or "1",
+        values=tuple(value for _, values in conditions for value in values),
+        limit=None if loose else limit,
+        make=tuple if loose else summary,
+    )
+    found = env.sessions.listed(wanted, check=request.check, progress=env.progress)
+    rows, more = found.rows, found.more
     if loose:
-        rows: tuple[Row, ...] = found.rows
+        accepted = found.rows
         for query in loose:
-            rows = tuple(_accepted(query, rows, env, now_ms))
-        sessions, more = tuple(map(summary, rows[:limit])), limit is not None and len(rows) > limit
+            accepted = tuple(_accepted(query, accepted, env, now_ms))
+        rows, more = tuple(map(summary, accepted[:limit])), limit is not None and len(accepted) > limit
     return SessionList(
-        sessions=sessions,
-        count=len(sessions),
+        sessions=rows,
+        count=len(rows),
         truncated=more,
         unreadable=tuple(Unreadable(file=model.record_name(bad), code=code) for bad, code in found.unreadable),
     )

@@ -98,19 +98,12 @@ class SessionIndex:
         self._read = read
         self._notes = notes
 
-    def list(
-        self,
-        wanted: Wanted,
-        *,
-        make: Callable[[Row], object] = tuple,
-        check: bool = False,
-        progress: Progress | None = None,
-    ) -> Listed:
-        """Answer a listing, each row as what `make` makes of it; `check` compares every file first."""
+    def list(self, wanted: Wanted, *, check: bool = False, progress: Progress | None = None) -> Listed:
+        """Answer a listing; `check` compares every file first."""
         if self._is_worth_it():
             with suppress(IndexUnusable):
-                return self._listed(wanted, make, check=check, progress=progress)
-        return self._read_all(wanted, make, progress)
+                return self._listed(wanted, check=check, progress=progress)
+        return self._read_all(wanted, progress)
 
     def _is_worth_it(self) -> bool:
         """An index that is there serves; for a few records none is made."""
@@ -122,25 +115,23 @@ class SessionIndex:
         except OSError:
             return False
 
-    def _read_all(self, wanted: Wanted, make: Callable[[Row], object], progress: Progress | None) -> Listed:
+    def _read_all(self, wanted: Wanted, progress: Progress | None) -> Listed:
         """The same answer from an index in memory, made of all records and forgotten."""
         database = Database(MEMORY, self._clock)
         try:
             database.script(_SCHEMA + _INDEXES)
             with database.immediate():
                 self._compare_all(database, progress)
-            return self._answer(database, wanted, make)
+            return self._answer(database, wanted)
         finally:
             database.close()
 
-    def _listed(
-        self, wanted: Wanted, make: Callable[[Row], object], *, check: bool, progress: Progress | None
-    ) -> Listed:
+    def _listed(self, wanted: Wanted, *, check: bool, progress: Progress | None) -> Listed:
         try:
             database = self._open()
             try:
                 self._catch_up(database, check=check, progress=progress)
-                return self._answer(database, wanted, make)
+                return self._answer(database, wanted)
             finally:
                 database.close()
         except DatabaseUnusable as unusable:
@@ -303,7 +294,7 @@ class SessionIndex:
 
     # Answering
 
-    def _answer(self, database: Database, wanted: Wanted, make: Callable[[Row], object]) -> Listed:
+    def _answer(self, database: Database, wanted: Wanted) -> Listed:
         """Rows that match, each compared with its file; after a difference the question is asked again."""
         sql = (
             f"SELECT {_LISTED} FROM rows WHERE code IS NULL AND ({wanted.sql}) "  # noqa: S608 - values are bound
@@ -317,7 +308,7 @@ class SessionIndex:
             for row in database.each(sql, values):
                 if not self._matches(row[0], row[1:4]):
                     differing.append(row[0])
-                made.append(make(row))
+                made.append(wanted.make(row))
             bad = database.ask("SELECT id, code, mtime_ns, size, inode FROM rows WHERE code IS NOT NULL ORDER BY id")
             differing += [row[0] for row in bad if not self._matches(row[0], row[2:5])]
             if not differing:

@@ -36,11 +36,15 @@ PLACE: Final = {name: place for place, name in enumerate(COLUMNS)}
 
 @frozen
 class Wanted:
-    """Which rows: a condition over `COLUMNS` with its values, and at most how many (None: all)."""
+    """Which rows: a condition over `COLUMNS` with its values, and at most how many (None: all).
+
+    `make` is given each row as it is read: of very many, none is kept beside what it is made into.
+    """
 
     sql: str = "1"
     values: tuple[Value, ...] = ()
     limit: int | None = None
+    make: Callable[[Row], object] = tuple
 
 
 @frozen

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from phelix_core.clock import Clock
 from phelix_core.errors import NotFound, PhelixError, SessionCorrupt
 from phelix_core.files import Folder, Stamp, UnreadableFile
-from phelix_core.sessions.listing import INDEX_FILE, NOTES_FILE, Listed, Progress, Row, Wanted
+from phelix_core.sessions.listing import INDEX_FILE, NOTES_FILE, Listed, Progress, Wanted
 from phelix_core.sessions.model import RECORD_NAME, Session, decode, encode, lock_name, record_name
 from phelix_core.touched import Touched
 
@@ -71,23 +71,13 @@ class SessionStore:
             except PhelixError as error:
                 yield session_id, error
 
-    def listed(
-        self,
-        wanted: Wanted,
-        *,
-        make: Callable[[Row], object] = tuple,
-        check: bool = False,
-        progress: Progress | None = None,
-    ) -> Listed:
-        """Answer a listing from the index, each row as what `make` makes of it; `check` compares every file first.
-
-        Raises `FilesystemError`.
-        """
+    def listed(self, wanted: Wanted, *, check: bool = False, progress: Progress | None = None) -> Listed:
+        """Answer a listing from the index; `check` compares every file first. Raises `FilesystemError`."""
         from phelix_core.sessions.index import SessionIndex  # noqa: PLC0415 - only listings pay for SQLite
 
         self._folder.require_listable()
         index = SessionIndex(self.path, self._cache, self._clock, self.load, self._notes)
-        return index.list(wanted, make=make, check=check, progress=progress)
+        return index.list(wanted, check=check, progress=progress)
 
     def stamps(self) -> dict[str, Stamp]:
         """The stamp of every record's file, one pass over the folder: what changed since has another one."""

@@ -114,7 +114,6 @@ class RowList(Scrolled, can_focus=True, inherit_bindings=False):
         background: $background;
         color: $foreground;
         scrollbar-size-vertical: 1;
-        scrollbar-gutter: stable;
         & > .rowlist--header { color: $foreground; background: $panel; text-style: bold; }
     }
     """
@@ -493,7 +492,7 @@ class RowList(Scrolled, can_focus=True, inherit_bindings=False):
     def _line(self, cells: tuple[Cell, ...], gutter: str, styles: dict[str, Style], width: int) -> Strip:
         """Set cells in their places; the answer is `width` cells wide whatever they hold.
 
-        The last cell stays empty: the scroll bar is drawn over it, and keeps its place when it is not.
+        The last cell stays empty: the scroll bar is drawn over it.
         """
         plain = styles[""]
         segments = [Segment(fit(gutter, min(GUTTER, width)), styles.get("accent", plain))]

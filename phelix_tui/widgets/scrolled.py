@@ -1,7 +1,8 @@
 """What lists and pages of text share: how far they reach, told without laying the whole screen out.
 
 Textual lays out and paints a screen whenever a widget's virtual size changes. What is out of sight looks the same,
-however much of it there is: the scroll bar alone is told, unless it comes or goes. Source: console page, section 10.
+however much of it there is. So the scroll bar alone is told; its column is always there (`overflow-y: scroll`), and
+nothing beside it moves when it has something to show. Source: console page, section 10.
 """
 
 from math import ceil

@@ -4,7 +4,6 @@ Beside it, where it can be had, what Textual's `DataTable` takes for the same li
 """
 
 import os
-import statistics
 import tempfile
 import time
 from collections.abc import Callable
@@ -25,14 +24,13 @@ from tests.bench.console_rig import (
     Figure,
     Storm,
     app_argv,
-    bare_argv,
+    beside_bare,
     console_argv,
     cpu_s,
     mark_of,
     ms,
     rss_mb,
     shown,
-    until_shown,
 )
 from tests.bench.listing import SESSIONS, fill
 from tests.bench.queue_rig import large_queue
@@ -157,12 +155,7 @@ def _filtering(fleet: Fleet) -> tuple[float, float]:
 
 def _ours(fleet: Fleet) -> list[Figure]:
     """The console on a fast line."""
-    firsts, ratios = list[float](), list[float]()
-    for _ in range(_STARTS):
-        bare = until_shown(bare_argv(), "ready")
-        firsts.append(until_shown(console_argv(fleet.folder), "▲ stale"))
-        ratios.append(firsts[-1] / bare)
-    first, ratio = statistics.median(firsts), statistics.median(ratios)
+    first, ratio = beside_bare(console_argv(fleet.folder), "▲ stale", _STARTS)
     filtered, ordered = _filtering(fleet)
     with PtyTerminal(console_argv(fleet.folder), cols=COLS, rows=ROWS, answers=True) as terminal:
         start = time.perf_counter()

@@ -44,6 +44,16 @@ def until_shown(argv: list[str], seen: str | Callable[[PtyTerminal], object], ti
         return time.perf_counter() - start
 
 
+def beside_bare(argv: list[str], seen: str, rounds: int) -> tuple[float, float]:
+    """Medians of a start: seconds until something is shown, and that beside a bare app that was started just before."""
+    seconds, ratios = list[float](), list[float]()
+    for _ in range(rounds):
+        bare = until_shown(bare_argv(), "ready")
+        seconds.append(until_shown(argv, seen))
+        ratios.append(seconds[-1] / bare)
+    return statistics.median(seconds), statistics.median(ratios)
+
+
 def shown(terminal: PtyTerminal, act: Callable[[], object], mark: str, timeout: float = 20) -> float:
     """Seconds from the end of an act to the bytes that show it."""
     before, wanted = terminal.count_bytes(), mark.encode()

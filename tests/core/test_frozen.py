@@ -7,11 +7,12 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from phelix_core.frozen import changed, frozen
+from phelix_core.frozen import changed, frozen, frozen_in_order
 
 NONE: Mapping[str, object] = MappingProxyType({})
 
@@ -65,6 +66,31 @@ def test_members_are_given_by_name_only() -> None:
         Ours("a")  # pyright: ignore[reportCallIssue]
 
 
+@frozen_in_order
+class Point:
+    """Members that may be given in their order."""
+
+    x: int
+    y: int = 0
+
+
+def test_members_in_order_are_taken_matched_and_counted_as_the_standard_class_does() -> None:
+    like = dataclasses.make_dataclass("Point", [("x", int), ("y", int, 0)], frozen=True, slots=True)
+    kinds: tuple[Any, ...] = (Point, like)
+    for kind in kinds:
+        assert (kind(1, 2).x, kind(1, y=2).y, kind(1).y, kind(y=3, x=1).y) == (1, 2, 0, 3)
+        assert kind(1, 2) == dataclasses.replace(kind(1), y=2)
+        assert kind.__match_args__ == ("x", "y")
+        assert [field.kw_only for field in dataclasses.fields(kind)] == [False, False]
+        for wrong in ((), (1, 2, 3)):
+            with pytest.raises(TypeError):
+                kind(*wrong)
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            kind(1).x = 2
+    assert pickle.loads(pickle.dumps(Point(1, 2))) == copy.deepcopy(Point(1, 2)) == changed(Point(1), y=2)
+    assert Ours.__match_args__ == ()
+
+
 def test_a_class_without_members_is_one_too() -> None:
     @frozen
     class Empty:
@@ -111,7 +137,7 @@ def test_the_standard_library_and_pydantic_see_a_dataclass() -> None:
 def test_declaring_and_using_one_imports_neither_dataclasses_nor_inspect() -> None:
     code = """
 import sys
-from phelix_core.frozen import changed, frozen
+from phelix_core.frozen import changed, frozen, frozen_in_order
 from phelix_core.strictjson import dumps, plain
 
 @frozen

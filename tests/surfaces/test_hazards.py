@@ -484,7 +484,6 @@ def test_an_interrupt_is_exit_130_and_an_answer_like_any_other(phelix: Phelix, d
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        preexec_fn=hear_interrupts,  # noqa: PLW1509 - this test has no threads
     ) as process:
         waiting_for_standard_input(process.pid)
         process.send_signal(signal.SIGINT)
@@ -517,18 +516,12 @@ def test_an_interrupt_while_the_program_is_still_being_read_is_no_traceback(phel
     ran = subprocess.run(
         [sys.executable, "-c", INTERRUPTED_WHILE_IMPORTING, "session", "create"],
         env=phelix.environ,
-        preexec_fn=hear_interrupts,
         capture_output=True,
         check=False,
         timeout=60,
     )
     assert (ran.returncode, ran.stdout, ran.stderr) == (130, b"", b"")
     assert not data_dir.exists()
-
-
-def hear_interrupts() -> None:
-    """Give the process what a terminal's shell would: a test run in the background ignores SIGINT and hands that on."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def waiting_for_standard_input(pid: int) -> None:

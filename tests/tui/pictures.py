@@ -18,6 +18,7 @@ from typing import Any
 
 from rich.color import ColorSystem
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.widgets import Button, Input
 
 from phelix_core.commands.registry import load_command
@@ -25,7 +26,7 @@ from phelix_core.commands.run import run
 from phelix_tui.app import ConsoleApp
 from phelix_tui.form import Entry
 from phelix_tui.screens.activity import ActivityRoom
-from phelix_tui.screens.bulk import BulkConfirm, BulkForm
+from phelix_tui.screens.bulk import BulkForm
 from phelix_tui.screens.confirm import CommandForm, ConfirmScreen
 from phelix_tui.screens.conflict import ConflictScreen
 from phelix_tui.screens.copying import CopyMenu
@@ -46,6 +47,7 @@ from phelix_tui.widgets.rowlist import RowList
 from tests.tui.plans import Plans, planned, plans_of
 from tests.tui.queues import Queue, filled, issues_of
 from tests.tui.stage import Stage, at_home, fleet_of, opened, until
+from tests.tui.walks import reviewed
 
 FOLDER = Path(__file__).resolve().parents[2] / "screenshots"
 Scene = Callable[[Stage, ConsoleApp, Pilot[Any]], Awaitable[None]]
@@ -71,6 +73,12 @@ async def _preview_of(app: ConsoleApp, pilot: Pilot[Any]) -> None:
     await until(pilot, lambda: not page.display or (app.fleet.selected_id() or "") in page.text, "the preview")
 
 
+def _still(screen: Screen[Any]) -> None:
+    """No cursor blinks in any field."""
+    for entry in screen.query(Input):
+        entry.cursor_blink = False
+
+
 async def fleet(_: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
     await pilot.press("j", "j")
     await _preview_of(app, pilot)
@@ -84,7 +92,7 @@ async def filtered(_: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
 
 async def offers(_: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
     """A filter that is being typed: what matches so far, and what may come next, with counts."""
-    app.screen.query_one("#filter", Input).cursor_blink = False
+    _still(app.screen)
     await pilot.press("slash", *"is:active app~c")
     await until(pilot, lambda: "checkout" in app.screen.query_one("#offers", Bar).text, "the offers")
     await _preview_of(app, pilot)
@@ -498,8 +506,7 @@ async def palette(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
     await queue(stage, app, pilot)
     await pilot.press("colon")
     screen = await opened(pilot, Palette)
-    for entry in screen.query(Input):
-        entry.cursor_blink = False
+    _still(screen)
     await pilot.press(*"re")
     await until(pilot, lambda: screen.query_one(RowList).row_count > 8, "what is found")
 
@@ -515,12 +522,7 @@ async def bulk(_: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
     await pilot.press("x")
     form = await opened(pilot, BulkForm)
     await pilot.press(*"superseded")
-    await until(pilot, lambda: not form.query_one("#apply", Button).disabled, "the form lets go on")
-    form.query_one("#apply", Button).press()
-    screen = await opened(pilot, BulkConfirm)
-    await until(pilot, lambda: "The first of them" in screen.query_one("#plan", TextPage).text, "all are looked at")
-    for entry in screen.query(Input):
-        entry.cursor_blink = False
+    _still(await reviewed(app, pilot, form))
 
 
 async def bulk_ends(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None:
@@ -544,12 +546,7 @@ async def bulk_recover(stage: Stage, app: ConsoleApp, pilot: Pilot[Any]) -> None
     await pilot.press("r")
     form = await opened(pilot, BulkForm)
     await pilot.press("enter", *"host-a", "space", *"went", "space", *"away")
-    await until(pilot, lambda: not form.query_one("#apply", Button).disabled, "the form lets go on")
-    form.query_one("#apply", Button).press()
-    screen = await opened(pilot, BulkConfirm)
-    await until(pilot, lambda: "The first of them" in screen.query_one("#plan", TextPage).text, "all are looked at")
-    for entry in screen.query(Input):
-        entry.cursor_blink = False
+    _still(await reviewed(app, pilot, form))
 
 
 PICTURES = (

@@ -15,7 +15,7 @@ from phelix_tui.screens.bulk import BulkConfirm, BulkForm
 from phelix_tui.screens.confirm import CommandForm
 from phelix_tui.screens.menu import ActionMenu
 from tests.tui.stage import Stage, deaf, fleet_of, opened, until
-from tests.tui.walks import agent_does, bar, home, menu, page, record_of, told, type_in
+from tests.tui.walks import agent_does, apply_to_all, bar, home, menu, page, record_of, reviewed, told, type_in
 
 
 @pytest.fixture
@@ -53,21 +53,7 @@ async def review(app: ConsoleApp, pilot: Pilot[Any], key: str, text: str) -> Bul
     await pilot.press(key)
     form = await opened(pilot, BulkForm)
     await type_in(pilot, text)
-    await until(pilot, lambda: not form.query_one("#apply", Button).disabled, "the form lets go on")
-    form.query_one("#apply", Button).press()
-    screen = await opened(pilot, BulkConfirm)
-    await until(pilot, lambda: "The first of them" in page(app, "plan"), "all are looked at")
-    return screen
-
-
-async def apply(pilot: Pilot[Any], screen: BulkConfirm, number: str) -> None:
-    """Type the number and press the button by the keyboard."""
-    await type_in(pilot, number)
-    await until(pilot, lambda: not screen.query_one("#apply", Button).disabled, "the way on is open")
-    await pilot.press("enter")
-    assert screen.query_one("#apply", Button).has_focus
-    await pilot.press("enter")
-    await until(pilot, lambda: str(screen.query_one("#cancel", Button).label) == "Close", "it has ended")
+    return await reviewed(app, pilot, form)
 
 
 async def test_ten_marked_and_two_shown_the_dialog_names_the_eight_and_wants_the_number(stage: Stage) -> None:
@@ -95,7 +81,7 @@ async def test_ten_marked_and_two_shown_the_dialog_names_the_eight_and_wants_the
         assert button.disabled, "how many are seen is not how many are changed"
         await pilot.press("backspace")
         assert statuses(stage, ids) == ["active"] * 10
-        await apply(pilot, screen, "10")
+        await apply_to_all(pilot, screen, "10")
         assert "10 applied" in page(app, "plan")
         assert statuses(stage, ids) == ["cancelled"] * 10
         await pilot.press("escape")
@@ -125,7 +111,7 @@ async def test_each_is_bound_to_the_revision_on_the_screen_and_the_end_is_a_tabl
         assert "SESSION_CONFLICT" in page(app, "plan"), "the core says so already"
         agent_does(stage, "session checkpoint", session_id=third, step="moved on after")
         agent_does(stage, "session complete", session_id=first, result="somebody was faster")
-        await apply(pilot, screen, "4")
+        await apply_to_all(pilot, screen, "4")
         text = page(app, "plan")
         assert text.count("✓ applied") == 1
         assert text.count("▲ conflicted") + text.count("✗ refused") == 3
@@ -155,7 +141,7 @@ async def test_what_is_closed_already_is_named_and_the_rest_goes_on(stage: Stage
         await pilot.press("G", "space")
         screen = await review(app, pilot, "f", "did not work")
         assert "1 cannot be changed as they stand" in page(app, "plan")
-        await apply(pilot, screen, "10")
+        await apply_to_all(pilot, screen, "10")
         assert "9 applied, 1 refused" in page(app, "plan")
         assert sorted(statuses(stage, ids)) == ["completed", *["failed"] * 9]
 
@@ -194,7 +180,7 @@ async def test_one_mark_in_sight_is_that_session_and_one_out_of_sight_wants_the_
         await until(pilot, lambda: only not in fleet_of(app).ids, "it is hidden")
         screen = await review(app, pilot, "x", "not wanted")
         assert "1 hidden by the filter" in page(app, "plan")
-        await apply(pilot, screen, "1")
+        await apply_to_all(pilot, screen, "1")
         assert record_of(stage, only)["status"] == "cancelled"
 
 
@@ -202,7 +188,7 @@ async def test_a_checkpoint_of_many_wants_the_number_too(stage: Stage) -> None:
     async with stage.app() as (app, pilot):
         ids = await marked(app, pilot, 3)
         screen = await review(app, pilot, "k", "deploy")
-        await apply(pilot, screen, "3")
+        await apply_to_all(pilot, screen, "3")
         assert [record_of(stage, one)["rev"] for one in ids] == [2, 2, 2]
 
 

@@ -13,7 +13,7 @@ from phelix_tui.screens.bulk import BulkConfirm, BulkForm
 from phelix_tui.widgets.rowlist import RowList
 from tests.tui.queues import MINUTE, Queue, filled, issues_of
 from tests.tui.stage import Stage, opened, until
-from tests.tui.walks import bar, menu, page, told, type_in
+from tests.tui.walks import apply_to_all, bar, menu, page, reviewed, told, type_in
 
 STALE = ("Port the ledger schema to STRICT tables", "Load test the write path at 5,000 a second")
 LOST = "Replay last month's invoices against the new schema"
@@ -41,18 +41,7 @@ async def recovering(app: ConsoleApp, pilot: Pilot[Any]) -> BulkConfirm:
     form.query_one(Choice).value = "requeue"
     await pilot.press("enter")
     await type_in(pilot, "host-a went away")
-    await until(pilot, lambda: not form.query_one("#apply", Button).disabled, "the form lets go on")
-    form.query_one("#apply", Button).press()
-    screen = await opened(pilot, BulkConfirm)
-    await until(pilot, lambda: "The first of them" in page(app, "plan"), "all are looked at")
-    return screen
-
-
-async def applied(pilot: Pilot[Any], screen: BulkConfirm, number: str) -> None:
-    await type_in(pilot, number)
-    await until(pilot, lambda: not screen.query_one("#apply", Button).disabled, "the way on is open")
-    screen.query_one("#apply", Button).press()
-    await until(pilot, lambda: str(screen.query_one("#cancel", Button).label) == "Close", "it has ended")
+    return await reviewed(app, pilot, form)
 
 
 def statuses(queue: Queue, ids: list[str]) -> list[str]:
@@ -80,7 +69,7 @@ async def test_what_a_lost_host_left_is_recovered_at_once_and_what_is_hidden_is_
         assert screen.query_one("#apply", Button).disabled, "how many are seen is not how many are changed"
         await pilot.press("backspace")
         assert statuses(queue, ids) == before
-        await applied(pilot, screen, "3")
+        await apply_to_all(pilot, screen, "3")
         assert "3 applied" in page(app, "plan")
         assert statuses(queue, ids) == ["ready"] * 3
         await pilot.press("escape")
@@ -99,7 +88,7 @@ async def test_an_issue_whose_lease_moved_on_is_left_alone_and_the_others_go_on(
         moved = by_task[STALE[1]]
         queue.does("recover", issue_id=moved, resolution="block", reason="somebody was faster", if_epoch=1)
         await until(pilot, lambda: "1 of 3 moved on" in bar(app, "guard"), "it is told")
-        await applied(pilot, screen, "3")
+        await apply_to_all(pilot, screen, "3")
         text = page(app, "plan")
         assert "2 applied" in text
         assert "1 conflicted" in text or "1 refused" in text
@@ -120,7 +109,7 @@ async def test_what_some_of_them_do_not_take_is_named_and_a_project_is_not_promo
         await pilot.press("escape")
         confirm = await recovering(app, pilot)
         assert "1 cannot be changed as they stand" in page(app, "plan")
-        await applied(pilot, confirm, "4")
+        await apply_to_all(pilot, confirm, "4")
         assert "3 applied" in page(app, "plan")
         assert statuses(queue, ids)[3] == "failed"
 

@@ -9,6 +9,7 @@ from phelix_core.commands.registry import load_command
 from phelix_core.commands.run import run
 from phelix_core.strictjson import loads
 from phelix_tui.app import ConsoleApp
+from phelix_tui.screens.bulk import BulkConfirm, BulkForm
 from phelix_tui.screens.confirm import CommandForm, ConfirmScreen
 from phelix_tui.screens.menu import ActionMenu
 from phelix_tui.screens.session import SessionRoom
@@ -96,6 +97,25 @@ async def confirm(app: ConsoleApp, pilot: Pilot[Any], key: str, text: str) -> Co
     screen = await opened(pilot, ConfirmScreen)
     await planned(app, pilot, text)
     return screen
+
+
+async def reviewed(app: ConsoleApp, pilot: Pilot[Any], form: BulkForm) -> BulkConfirm:
+    """From the form of an action on many, filled in, to its confirmation, once all of them are looked at."""
+    await until(pilot, lambda: not form.query_one("#apply", Button).disabled, "the form lets go on")
+    form.query_one("#apply", Button).press()
+    screen = await opened(pilot, BulkConfirm)
+    await until(pilot, lambda: "The first of them" in page(app, "plan"), "all are looked at")
+    return screen
+
+
+async def apply_to_all(pilot: Pilot[Any], screen: BulkConfirm, number: str) -> None:
+    """Type the number and press the button by the keyboard."""
+    await type_in(pilot, number)
+    await until(pilot, lambda: not screen.query_one("#apply", Button).disabled, "the way on is open")
+    await pilot.press("enter")
+    assert screen.query_one("#apply", Button).has_focus
+    await pilot.press("enter")
+    await until(pilot, lambda: str(screen.query_one("#cancel", Button).label) == "Close", "it has ended")
 
 
 async def press_apply(app: ConsoleApp, pilot: Pilot[Any]) -> None:
